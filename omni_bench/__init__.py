@@ -1,0 +1,3 @@
+"""Benchmark framework for intracranial and scalp EEG."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,28 @@
+"""`python -m omni_bench`: one run, or a sweep with `-m`."""
+
+from typing import Any
+
+from omegaconf import DictConfig
+
+from omni_bench.cli import main_of
+
+USAGE = """
+python -m omni_bench task=region model=timeconv_cnn          one run, on the embedded demo cohort
+python -m omni_bench dataset=omni_ieeg paths.data=DIR        the same on real recordings
+python -m omni_bench -m model=a,b seed=0,1,2                 a sweep; finished runs are recognised
+python -m omni_bench +experiment=omni_ieeg/table5            a table of a paper
+
+Other commands: omni_bench.prepare
+"""
+
+
+def _run(cfg: DictConfig) -> dict[str, Any]:
+    from omni_bench.pipeline import run
+
+    return run(cfg)
+
+
+main = main_of(_run, "config", USAGE)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,262 @@
+"""What a run's configuration may say: one schema for every card, and the hash that names a run.
+
+Nothing heavy is imported here, so `--help` and `--cfg job` stay fast.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+
+from omni_bench.errors import BenchError
+from omni_bench.targets import check_targets
+
+HASH_VERSION = 1
+"""Raised when the content or spelling of what is hashed changes, so that old run directories keep their meaning."""
+
+
+def _prose(default: Any = "") -> Any:
+    """A field that can change no number and therefore does not name a run."""
+    if isinstance(default, dict | list):
+        return field(default_factory=lambda: type(default)(default), metadata={"identity": False})
+    return field(default=default, metadata={"identity": False})
+
+
+@dataclass
+class DatasetConf:
+    """A dataset card."""
+
+    name: str = MISSING
+    title: str = _prose()
+    family: str = _prose("intracranial")
+    citation: str = _prose()
+    licence: str = _prose()
+    access: str = _prose()
+    root: str = _prose("${paths.data}/${dataset.name}")
+    read: dict[str, Any] = MISSING
+    acquire: dict[str, Any] | None = None
+    version: str = MISSING
+    content: str | None = None
+    unit: str | None = None
+    line_freq: float | None = None
+    synthetic: bool = False
+    facts: dict[str, Any] = _prose({})
+
+
+@dataclass
+class PreprocessingConf:
+    """Raw recording → stored signal, in this order: select channels, notch, band-pass, reference, resample."""
+
+    sfreq: float | None = None
+    min_sfreq: float = 0.0
+    notch: bool = True
+    low: float | None = None
+    high: float | None = None
+    reference: str | None = None
+
+
+@dataclass
+class TaskConf:
+    """A task card."""
+
+    name: str = MISSING
+    title: str = _prose()
+    family: str = _prose("intracranial")
+    version: int = 1
+    status: str = _prose("ok")
+    kind: str = MISSING
+    classes: list[str] = MISSING
+    window_s: float = MISSING
+    stride_s: float | None = None
+    edge_s: float = 0.0
+    cohort: dict[str, Any] = field(default_factory=dict)
+    preprocessing: PreprocessingConf = field(default_factory=PreprocessingConf)
+    samples: dict[str, Any] = MISSING
+    windows_per_unit: int | None = None
+    evaluate: dict[str, Any] = MISSING
+    monitor: str = "val/macro_f1"
+    max_epochs: int = 10
+    batch_size: int = 32
+    baseline: dict[str, Any] | None = None
+    facts: dict[str, Any] = _prose({})
+
+
+@dataclass
+class ModelConf:
+    """A model card."""
+
+    name: str = MISSING
+    title: str = _prose()
+    family: str = _prose("intracranial")
+    citation: str = _prose()
+    licence: str = _prose()
+    net: dict[str, Any] = MISSING
+    weights: str = "random"
+    pretrained: dict[str, Any] | None = None
+    min_matched: float = 0.9
+    optimizer: dict[str, Any] = field(
+        default_factory=lambda: {"_target_": "torch.optim.Adam", "_partial_": True, "lr": 3e-4}
+    )
+    facts: dict[str, Any] = _prose({})
+
+
+@dataclass
+class ProtocolConf:
+    """A protocol card: who is trained on, who is tested."""
+
+    name: str = MISSING
+    title: str = _prose()
+    split: dict[str, Any] = MISSING
+    group: str = "person"
+
+
+@dataclass
+class AdaptationConf:
+    """An adaptation card: how a model meets a task."""
+
+    name: str = MISSING
+    title: str = _prose()
+    learner: dict[str, Any] = MISSING
+
+
+@dataclass
+class TrainerConf:
+    """How a run uses its machine."""
+
+    accelerator: str = _prose("cpu")
+    devices: int = _prose(1)
+    precision: str = "32-true"
+    max_epochs: int = "${task.max_epochs}"  # type: ignore[assignment]
+    batch_size: int = "${task.batch_size}"  # type: ignore[assignment]
+    eval_batch_size: int = _prose(64)
+    gradient_clip: float | None = None
+    num_workers: int = _prose(0)
+    memory_mb: int = _prose(2048)
+    checkpoint_every: int = _prose(50)
+    progress: bool = _prose(True)
+
+
+@dataclass
+class PathsConf:
+    """Where things lie. Paths never enter a run's hash."""
+
+    data: str = MISSING
+    cache: str = MISSING
+    output_dir: str = MISSING
+
+
+@dataclass
+class Config:
+    """One run."""
+
+    dataset: DatasetConf = field(default_factory=DatasetConf)
+    task: TaskConf = field(default_factory=TaskConf)
+    model: ModelConf = field(default_factory=ModelConf)
+    protocol: ProtocolConf = field(default_factory=ProtocolConf)
+    adaptation: AdaptationConf = field(default_factory=AdaptationConf)
+    trainer: TrainerConf = field(default_factory=TrainerConf)
+    logger: dict[str, Any] = _prose({})
+    callbacks: dict[str, Any] = field(default_factory=dict)
+    paths: PathsConf = field(default_factory=PathsConf, metadata={"identity": False})
+    seed: int = 0
+    split_seed: int = "${seed}"  # type: ignore[assignment]
+    compat: str | None = None
+    checkpoint: str | None = _prose(None)
+    checkpoint_sha256: str | None = "${weights_sha256:${checkpoint}}"
+    on_error: str = "raise"
+    offline: bool = _prose(False)
+    reduced: bool = False
+    n_boot: int = 1000
+    experiment: str | None = _prose(None)
+    run_name: str = _prose()
+
+
+def identity(cfg: DictConfig) -> dict[str, Any]:
+    """The part of a composed configuration that can change a number, as plain containers.
+
+    Raises
+    ------
+    BenchError
+        A mandatory value is missing.
+    """
+    # the run's name holds the hash of this very content
+    content = OmegaConf.masked_copy(cfg, [f.name for f in fields(Config) if f.name != "run_name"])
+    return _identity(Config, OmegaConf.to_container(content, resolve=True, throw_on_missing=True))
+
+
+def _identity(schema: Any, node: Any) -> Any:
+    if not (is_dataclass(schema) and isinstance(node, dict)):
+        return node
+    return {
+        f.name: _identity(f.type, node[f.name])
+        for f in fields(schema)
+        if f.metadata.get("identity", True) and f.name in node
+    }
+
+
+def check(cfg: DictConfig) -> None:
+    """Raise if the configuration says anything that the schema or a target does not know (`+key=` passes Hydra's check)."""
+    plain = OmegaConf.to_container(cfg, resolve=False)
+    assert isinstance(plain, dict)
+    plain.pop("hydra", None)
+    OmegaConf.merge(OmegaConf.structured(Config), plain)
+    check_targets(plain)
+
+
+def config_hash(cfg: DictConfig) -> str:
+    """Ten hexadecimal digits that name everything in `identity`.
+
+    It is the first thing computed of a run, before its directory exists, hence the check here.
+    """
+    check(cfg)
+    content = json.dumps([HASH_VERSION, identity(cfg)], sort_keys=True, allow_nan=False)
+    return hashlib.sha256(content.encode()).hexdigest()[:10]
+
+
+@lru_cache(maxsize=16)
+def _file_sha256(path: Path, _mtime: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes; hashed once per process and modification."""
+    return _file_sha256(path, path.stat().st_mtime_ns)
+
+
+def checkpoint_file(checkpoint: str) -> Path:
+    """The weights that `checkpoint=` names: a file, or a run directory's `checkpoints/best.ckpt`.
+
+    Raises
+    ------
+    BenchError
+        There is no such file.
+    """
+    path = Path(checkpoint).expanduser()
+    file = path / "checkpoints" / "best.ckpt" if path.is_dir() else path
+    if not file.is_file():
+        raise BenchError(f"checkpoint={checkpoint}: no file {file}: give a finished run's directory or a checkpoint file")
+    return file
+
+
+def _weights_sha256(checkpoint: str | None) -> str | None:
+    return None if checkpoint is None else file_sha256(checkpoint_file(checkpoint))
+
+
+def _tree_fingerprint(root: str) -> str:
+    """Hash of the relative names and sizes of the files below a folder of the user's own."""
+    listing = sorted((p.relative_to(root).as_posix(), p.stat().st_size) for p in Path(root).rglob("*") if p.is_file())
+    return hashlib.sha256(json.dumps(listing).encode()).hexdigest()[:16]
+
+
+def register() -> None:
+    """Make the schema and the resolvers known to Hydra and OmegaConf; safe to call again."""
+    ConfigStore.instance().store(name="schema", node=Config)
+    OmegaConf.register_new_resolver("config_hash", lambda *, _root_: config_hash(_root_), replace=True)
+    OmegaConf.register_new_resolver("weights_sha256", _weights_sha256, replace=True)
+    OmegaConf.register_new_resolver("tree_fingerprint", _tree_fingerprint, replace=True)

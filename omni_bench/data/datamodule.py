@@ -1,0 +1,204 @@
+"""Serves stored windows to a trainer."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
+
+from omni_bench.data.store import map_signal
+from omni_bench.errors import BenchError
+
+
+class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
+    """Windows of stored signals.
+
+    Items are ``(x, y, i)``: float32 µV ``(n_chans, n_times)``, the label (NaN where there is none), and the window's
+    position. Only paths and numbers are held, so a worker process opens files itself.
+
+    Parameters
+    ----------
+    windows
+        Rows with ``path, row, first, label``; ``first`` is a sample index, ``row`` -1 reads all channels.
+    n_times
+        Samples of a window.
+    """
+
+    def __init__(self, windows: pd.DataFrame, n_times: int) -> None:
+        paths, self._path = np.unique(windows["path"].astype(str).to_numpy(), return_inverse=True)
+        self._paths = [Path(path) for path in paths]
+        self._row = windows["row"].to_numpy("int64")
+        self._first = windows["first"].to_numpy("int64")
+        self._label = windows["label"].astype("Float64").to_numpy("float64", na_value=np.nan)
+        self.n_times = n_times
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __getitem__(self, i: int) -> tuple[Tensor, Tensor, int]:
+        signal = map_signal(self._paths[self._path[i]])
+        row, first = self._row[i], self._first[i]
+        rows = signal if row < 0 else signal[row : row + 1]
+        x = torch.from_numpy(np.array(rows[:, first : first + self.n_times]))
+        return x, torch.tensor(self._label[i], dtype=torch.float32), i
+
+
+class BalancedSampler(Sampler[int]):
+    """Draws with replacement: every class alike, every unit of a class alike, every window of a unit alike.
+
+    The draw is a function of seed and epoch; ranks of a distributed run take every ``world``-th of the same draw.
+
+    Parameters
+    ----------
+    classes, units
+        Of each window; a regression target may give one class to all.
+    num_samples
+        Windows of an epoch over all ranks.
+
+    Attributes
+    ----------
+    start
+        Windows of this rank that a resumed epoch has already seen.
+    """
+
+    def __init__(
+        self, classes: np.ndarray, units: np.ndarray, num_samples: int, seed: int, rank: int = 0, world: int = 1
+    ) -> None:
+        frame = pd.DataFrame({"class": classes, "unit": units})
+        per_unit = frame.groupby(["class", "unit"])["unit"].transform("size")
+        units_of_class = frame.groupby("class")["unit"].transform("nunique")
+        weights = 1 / (per_unit * units_of_class * frame["class"].nunique())
+        self.weights = weights.to_numpy("float64") / weights.sum()
+        self.num_samples = num_samples
+        self.seed, self.rank, self.world = seed, rank, world
+        self.epoch = self.start = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw for ``epoch``. Lightning calls this before every epoch; ``start`` holds for the epoch it was set in."""
+        if epoch != self.epoch:
+            self.epoch, self.start = epoch, 0
+
+    def __iter__(self) -> Iterator[int]:
+        rng = np.random.default_rng([self.seed, self.epoch])
+        drawn = rng.choice(len(self.weights), self.num_samples, p=self.weights)
+        yield from drawn[self.rank :: self.world][self.start :].tolist()
+
+    def __len__(self) -> int:
+        # Lightning counts the batches of a resumed epoch from its beginning, so `start` does not shorten it
+        return math.ceil((self.num_samples - self.rank) / self.world)
+
+
+class WindowDataModule(L.LightningDataModule):
+    """Train, validation and evaluation windows of one run.
+
+    Parameters
+    ----------
+    windows
+        Table of `omni_bench.data.samples` with a column ``split`` and ``path`` of the stored file.
+    n_times
+        Samples of a window.
+    sfreq
+        Of the stored signals, in Hz.
+    windows_per_unit
+        Training windows drawn per labelled unit and epoch at most; None draws as many as there are.
+    seed
+        Of the training draw.
+    """
+
+    def __init__(
+        self,
+        windows: pd.DataFrame,
+        n_times: int,
+        sfreq: float,
+        *,
+        batch_size: int,
+        eval_batch_size: int,
+        windows_per_unit: int | None,
+        seed: int,
+        num_workers: int = 0,
+    ) -> None:
+        super().__init__()
+        windows = windows.assign(first=(windows["start"] * sfreq).round().astype("int64"))
+        fit, evaluate = windows["use"] == "train", windows["use"] == "evaluate"
+        self.train_windows = windows[fit & (windows["split"] == "train") & windows["label"].notna()].reset_index(drop=True)
+        self.val_windows = windows[evaluate & (windows["split"] == "val")].reset_index(drop=True)
+        self.test_windows = windows[evaluate & (windows["split"] == "test")].reset_index(drop=True)
+        self.n_times, self.sfreq = n_times, sfreq
+        self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
+        self.windows_per_unit, self.seed, self.num_workers = windows_per_unit, seed, num_workers
+
+    @property
+    def sample_shape(self) -> tuple[int, int]:
+        """Channels and samples of a window."""
+        rows = self.evaluate_windows["row"]
+        n_chans = 1 if (rows >= 0).all() else len(map_signal(Path(self.evaluate_windows["path"].iloc[0])))
+        return n_chans, self.n_times
+
+    @property
+    def epoch_size(self) -> int:
+        """Training windows of an epoch."""
+        per_unit = self.train_windows.groupby("unit_id").size()
+        return int(per_unit.clip(upper=self.windows_per_unit).sum() if self.windows_per_unit else per_unit.sum())
+
+    def train_dataloader(self) -> DataLoader[Any]:
+        if self.train_windows.empty:
+            raise BenchError("no labelled training windows: the dataset has no training patients with labels for this task")
+        trainer = self.trainer
+        rank, world = (trainer.global_rank, trainer.world_size) if trainer else (0, 1)
+        sampler = BalancedSampler(
+            self.train_windows["label"].to_numpy("float64"),
+            self.train_windows["unit_id"].to_numpy(),
+            self.epoch_size,
+            self.seed,
+            rank,
+            world,
+        )
+        if trainer:
+            # the loader is built for the epoch, and for the batch inside it, at which a broken run resumes
+            progress = trainer.fit_loop.epoch_loop.batch_progress
+            sampler.set_epoch(trainer.fit_loop.epoch_progress.current.processed)
+            sampler.start = 0 if progress.is_last_batch else progress.current.ready * self.batch_size
+        dataset = WindowDataset(self.train_windows, self.n_times)
+        batches = WholeBatches(sampler, self.batch_size)
+        return DataLoader(dataset, batch_sampler=batches, num_workers=self.num_workers)
+
+    def val_dataloader(self) -> DataLoader[Any]:
+        return self._sequential(self.val_windows[self.val_windows["label"].notna()])
+
+    def predict_dataloader(self) -> DataLoader[Any]:
+        return self._sequential(self.evaluate_windows)
+
+    @property
+    def evaluate_windows(self) -> pd.DataFrame:
+        """Windows that are predicted, in that order: validation, then test; unlabelled ones included."""
+        return pd.concat([self.val_windows, self.test_windows], ignore_index=True)
+
+    def _sequential(self, windows: pd.DataFrame) -> DataLoader[Any]:
+        return DataLoader(WindowDataset(windows, self.n_times), batch_size=self.eval_batch_size, num_workers=self.num_workers)
+
+
+class WholeBatches(BatchSampler):
+    """Batches of a sampler; a last batch of one joins the one before, since batch normalisation cannot train on it."""
+
+    def __init__(self, sampler: BalancedSampler, batch_size: int) -> None:
+        super().__init__(sampler, batch_size, drop_last=False)
+
+    @property
+    def _joins(self) -> bool:
+        return len(self.sampler) % self.batch_size == 1 and len(self.sampler) > 1  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batches = list(super().__iter__())
+        if self._joins:
+            last = batches.pop()
+            batches[-1] = batches[-1] + last
+        return iter(batches)
+
+    def __len__(self) -> int:
+        return super().__len__() - self._joins

@@ -1,0 +1,135 @@
+"""A cohort's recordings into its store: parallel, resumable, with a reason for each one that is left out."""
+
+import logging
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import pandas as pd
+from rich.progress import track
+
+from omni_bench.data.cohort import Cohort
+from omni_bench.data.preprocess import Preprocessing, preprocess
+from omni_bench.data.recording import open_recording
+from omni_bench.data.store import Stored, leftovers, open_store, source_fingerprint, store_file, write_store
+from omni_bench.errors import BenchError
+
+log = logging.getLogger(__name__)
+STALE_S = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Job:
+    """One recording to prepare; small enough to send to another process."""
+
+    recording: str
+    raw: Path
+    ch_names: tuple[str, ...]
+    line_freq: float | None
+    unit: str | None
+    steps: Preprocessing
+    folder: Path
+    memory_mb: int
+    skip_broken: bool
+
+    @property
+    def target(self) -> Path:
+        key = [source_fingerprint(self.raw), self.ch_names, self.line_freq, self.unit, self.steps.identity()]
+        return store_file(self.folder, self.recording, key)
+
+
+def prepare(
+    cohort: Cohort,
+    steps: Preprocessing,
+    cache: Path,
+    *,
+    on_error: str = "raise",
+    workers: int = 1,
+    memory_mb: int = 2048,
+    line_freq: float | None = None,
+) -> tuple[Cohort, dict[str, Stored]]:
+    """Preprocess what is not in the store yet.
+
+    Parameters
+    ----------
+    cohort
+        Whose good channels are stored.
+    cache
+        Folder of all stores.
+    on_error
+        ``skip`` leaves out a recording that fails, with its reason in the cohort's ``excluded``.
+    workers
+        Processes; ``memory_mb`` is shared among them.
+    line_freq
+        Overrides what the cohort knows.
+
+    Returns
+    -------
+    The cohort without what failed, and the stored file of each recording.
+    """
+    folder = cache / "store" / cohort.name
+    for part in leftovers(folder):
+        if time.time() - part.stat().st_mtime > STALE_S:
+            part.unlink(missing_ok=True)
+    good = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].groupby("recording")["raw_name"].agg(tuple)
+    jobs, failed = [], {}
+    for row in cohort.recordings.itertuples(index=False):
+        if row.recording not in good:
+            failed[row.recording] = "no good channel"
+            continue
+        line = line_freq if line_freq is not None else (None if pd.isna(row.line_freq) else float(row.line_freq))
+        jobs.append(
+            Job(
+                row.recording,
+                cohort.root / row.path,
+                good[row.recording],
+                line,
+                cohort.unit,
+                steps,
+                folder,
+                memory_mb // workers,
+                skip_broken=on_error == "skip",
+            )
+        )
+    stored: dict[str, Stored] = {}
+    for job, outcome in zip(jobs, _map(jobs, workers), strict=True):
+        if isinstance(outcome, Stored):
+            stored[job.recording] = outcome
+        elif on_error == "raise":
+            raise BenchError(outcome)
+        else:
+            log.warning("left out: %s", outcome)
+            failed[job.recording] = outcome
+    broken = [(name, channel, why) for name, file in stored.items() for channel, why in file.broken.items()]
+    if broken and on_error == "raise":
+        name, channel, why = broken[0]
+        raise BenchError(f"{name}: channel {channel}: {why}: mark it bad in channels.tsv, or say on_error=skip")
+    cohort = cohort.without(failed) if failed else cohort
+    return cohort.without_channels(broken) if broken else cohort, stored
+
+
+def _map(jobs: list[Job], workers: int) -> Iterator[Stored | str]:
+    title = "preparing recordings"
+    if workers == 1:
+        yield from track(map(_prepare_one, jobs), title, total=len(jobs))
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from track(pool.map(_prepare_one, jobs), title, total=len(jobs))
+
+
+def _prepare_one(job: Job) -> Stored | str:
+    """The stored recording, or the line that says why there is none."""
+    try:
+        target = job.target
+        if target.is_file():
+            return open_store(target)
+        recording = open_recording(job.raw, job.ch_names, job.unit)
+        broken: dict[str, str] | None = {} if job.skip_broken else None
+        blocks = preprocess(recording, job.steps, job.line_freq, job.memory_mb, broken)
+        sfreq = job.steps.sfreq or recording.sfreq
+        return write_store(target, blocks, list(job.ch_names), sfreq, {} if broken is None else broken, source=job.raw.name)
+    except BenchError as error:
+        return str(error)

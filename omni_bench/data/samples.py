@@ -1,0 +1,76 @@
+"""From a prepared cohort to the units that are evaluated and the windows that a model sees.
+
+A builder returns two tables. ``units`` has one row per unit, with what its metrics need. ``windows`` has one row per
+window: ``sample_id, unit_id, subject, person, source, recording, row`` (of the stored signal, -1 = all channels),
+``start`` and ``duration`` in seconds of the recording, ``label``, and ``use`` (``train`` windows may overlap,
+``evaluate`` windows never do).
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from omni_bench.data.cohort import Cohort
+from omni_bench.data.store import Stored
+from omni_bench.errors import BenchError
+
+PATIENT_COLUMNS = ["subject", "person", "source", "outcome"]
+
+
+def window_starts(duration: float, window_s: float, stride_s: float, edge_s: float = 0.0) -> np.ndarray:
+    """Starts in seconds of the windows that fit between the edges of a recording; the last partial one is dropped."""
+    room = duration - 2 * edge_s - window_s
+    # a millionth of a second forgives durations that are not exact in binary
+    return edge_s + stride_s * np.arange(int(np.floor(room / stride_s + 1e-6)) + 1) if room >= -1e-6 else np.empty(0)
+
+
+def channel_windows(
+    cohort: Cohort,
+    stored: Mapping[str, Stored],
+    *,
+    window_s: float,
+    stride_s: float,
+    edge_s: float,
+    label: Callable[[pd.DataFrame], pd.Series],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Windows of single channels; a unit is one good channel of one recording.
+
+    Parameters
+    ----------
+    window_s, stride_s, edge_s
+        Length of a window, step between training windows, and what is left out at both ends, in seconds.
+    label
+        Units → nullable integer labels; NA = unscored, but still evaluated where a metric counts all channels.
+
+    Raises
+    ------
+    BenchError
+        No recording is as long as a window and its edges.
+    """
+    units = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].merge(
+        cohort.recordings[["recording", "subject", "state", "ictal"]], on="recording"
+    )
+    units = units.merge(cohort.patients[PATIENT_COLUMNS], on="subject")
+    units["duration"] = units["recording"].map({name: file.duration for name, file in stored.items()})
+    units.insert(0, "unit_id", units["recording"] + "/" + units["channel"])
+    units["label"] = label(units)
+    longest = units["duration"].max()
+    if longest < window_s + 2 * edge_s - 1e-6:
+        raise BenchError(
+            f"{cohort.root}: the longest recording has {longest:g} s, shorter than a window: "
+            f"task.window_s={window_s:g} and {edge_s:g} s at both ends; set a shorter task.window_s"
+        )
+    rows = {name: {channel: i for i, channel in enumerate(file.ch_names)} for name, file in stored.items()}
+    tables = []
+    for use, step in (("train", stride_s), ("evaluate", window_s)):
+        starts = {name: window_starts(file.duration, window_s, step, edge_s) for name, file in stored.items()}
+        counts = units["recording"].map({name: len(s) for name, s in starts.items()}).to_numpy()
+        table = units.loc[units.index.repeat(counts), ["unit_id", "subject", "person", "source", "recording", "raw_name", "label"]]
+        table = table.assign(use=use, start=np.concatenate([starts[name] for name in units["recording"]]))
+        tables.append(table)
+    windows = pd.concat(tables, ignore_index=True)
+    windows["row"] = [rows[r][c] for r, c in zip(windows["recording"], windows.pop("raw_name"), strict=True)]
+    windows["duration"] = window_s
+    windows.insert(0, "sample_id", windows["unit_id"] + "@" + windows["start"].map("{:.3f}".format))
+    return units.drop(columns=["raw_name", "type"]), windows

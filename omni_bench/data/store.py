@@ -1,0 +1,149 @@
+"""Preprocessed signals on disk: one HDF5 file per recording, channels × time, contiguous, read through a memory map."""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from omni_bench.errors import BenchError
+
+FORMAT = 1
+PROBE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One file of a store.
+
+    Attributes
+    ----------
+    sfreq
+        Rate of the stored signal in Hz.
+    ch_names
+        Raw names, in the order of the rows.
+    broken
+        Channels stored as zeros, with the reason.
+    """
+
+    path: Path
+    sfreq: float
+    ch_names: tuple[str, ...]
+    n_times: int
+    broken: dict[str, str]
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return self.n_times / self.sfreq
+
+
+def source_fingerprint(path: Path) -> str:
+    """Hash of a raw recording's size, first and last 64 kB: enough to see that it was exchanged, without reading it all."""
+    digest = hashlib.sha256(str(path.stat().st_size).encode())
+    with path.open("rb") as file:
+        digest.update(file.read(PROBE_BYTES))
+        file.seek(max(0, path.stat().st_size - PROBE_BYTES))
+        digest.update(file.read(PROBE_BYTES))
+    return digest.hexdigest()
+
+
+def store_file(folder: Path, recording: str, key: object) -> Path:
+    """Where a recording lies that was preprocessed as ``key`` (anything that JSON can spell) says."""
+    text = json.dumps([FORMAT, key], sort_keys=True)
+    return folder / f"{recording}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.h5"
+
+
+def write_store(
+    path: Path,
+    blocks: Iterable[NDArray[np.float32]],
+    ch_names: list[str],
+    sfreq: float,
+    broken: dict[str, str],
+    **provenance: str,
+) -> Stored:
+    """Write blocks of channels under a temporary name and publish them whole; an existing file is never replaced.
+
+    Parameters
+    ----------
+    blocks
+        Float32 µV ``(n_block, n_times)``, in the order of ``ch_names``.
+    broken
+        As `preprocess` fills it while ``blocks`` are drawn.
+    **provenance
+        Kept as attributes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".part", dir=path.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        digest = hashlib.sha256()
+        with h5py.File(part, "w") as file:
+            signal = None
+            row = 0
+            for block in blocks:
+                if signal is None:
+                    signal = file.create_dataset("signal", (len(ch_names), block.shape[1]), "<f4")
+                signal[row : row + len(block)] = block
+                digest.update(np.ascontiguousarray(block).tobytes())
+                row += len(block)
+            if signal is None:
+                raise BenchError(f"{path.stem}: no channel to store")
+            signal.attrs["sfreq"] = sfreq
+            signal.attrs["ch_names"] = json.dumps(ch_names)
+            signal.attrs["sha256"] = digest.hexdigest()
+            signal.attrs["broken"] = json.dumps(broken)
+            signal.attrs.update(provenance)
+        with contextlib.suppress(FileExistsError):
+            os.link(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return open_store(path)
+
+
+def open_store(path: Path) -> Stored:
+    """Description of a stored recording.
+
+    Raises
+    ------
+    BenchError
+        The file is no store, or a damaged one.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            signal = file["signal"]
+            names, broken = tuple(json.loads(signal.attrs["ch_names"])), json.loads(signal.attrs["broken"])
+            return Stored(path, float(signal.attrs["sfreq"]), names, int(signal.shape[1]), broken)
+    except (OSError, KeyError, ValueError) as error:
+        raise BenchError(f"{path}: damaged store ({error}): delete it and prepare again") from error
+
+
+def verify_store(path: Path) -> None:
+    """Raise BenchError unless the signal is the one that was written."""
+    with h5py.File(path, "r") as file:
+        expected = file["signal"].attrs["sha256"]
+    if hashlib.sha256(np.ascontiguousarray(map_signal(path)).tobytes()).hexdigest() != expected:
+        raise BenchError(f"{path}: its content changed since it was written: delete it and prepare again")
+
+
+@lru_cache(maxsize=512)
+def map_signal(path: Path) -> NDArray[np.float32]:
+    """Read-only memory map ``(n_channels, n_times)`` of a stored signal; opened once per process."""
+    with h5py.File(path, "r") as file:
+        signal = file["signal"]
+        offset, shape = signal.id.get_offset(), signal.shape
+    return np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape)
+
+
+def leftovers(folder: Path) -> Iterator[Path]:
+    """Files that an interrupted preparation left behind."""
+    return folder.glob(".*.part")

@@ -1,0 +1,70 @@
+"""One clear line for an error that the user can mend, with the near match where a name was misspelt."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+import yaml
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandatoryValue, OmegaConfBaseException
+
+from omni_bench.cards import cards, experiments
+from omni_bench.errors import BenchError
+
+
+def near(name: str, options: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or the options where none is near, or nothing where there are none."""
+    options = sorted(map(str, options))
+    if matches := difflib.get_close_matches(name, options, n=1, cutoff=0.6):
+        return f"; did you mean '{matches[0]}'?"
+    return f"; known: {', '.join(options)}" if options else ""
+
+
+def explain(error: BaseException) -> str | None:
+    """The line for an error, or None if it is a fault of ours that deserves its trace."""
+    chain = list(_chain(error))
+    for cause in chain:
+        if isinstance(cause, BenchError):
+            return str(cause)
+    for cause in chain:
+        if isinstance(cause, OSError) and cause.errno == 28:
+            return f"disk full while writing {cause.filename or 'a file'}: free some space and repeat, finished results are kept"
+        if isinstance(cause, yaml.MarkedYAMLError) and cause.problem_mark:
+            mark = cause.problem_mark
+            return f"{mark.name}:{mark.line + 1}: not valid YAML: {cause.problem}"
+        if isinstance(cause, MissingConfigException):
+            return _missing(cause)
+        if isinstance(cause, OverrideParseException):
+            return f"{cause.override}: not valid: {str(cause).splitlines()[-1]}"
+        if isinstance(cause, ConfigKeyError | ConfigAttributeError) and cause.key is not None:
+            options = cause.parent_node.keys() if cause.parent_node is not None else ()
+            return f"{_card(chain)}{cause.full_key or cause.key}: unknown key{near(str(cause.key), map(str, options))}"
+        if isinstance(cause, MissingMandatoryValue):
+            return f"{cause.full_key}: no value given, and it needs one"
+    for cause in reversed(chain):
+        if isinstance(cause, OmegaConfBaseException) and cause.full_key:
+            return f"{_card(chain)}{cause.full_key}: {str(cause.msg or cause).splitlines()[0]}"
+    for cause in chain:
+        if isinstance(cause, HydraException):
+            return str(cause).splitlines()[0]
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _card(chain: list[BaseException]) -> str:
+    """The card that the error stands in, as Hydra's message names it."""
+    for cause in chain:
+        if isinstance(cause, HydraException) and str(cause).startswith("In '"):
+            return str(cause).split(":")[0] + ": "
+    return ""
+
+
+def _missing(error: MissingConfigException) -> str:
+    group, _, name = (error.missing_cfg_file or "").partition("/")
+    if group == "experiments":
+        return f"+experiment={name}: no such experiment{near(name, experiments())}"
+    return f"{group}={name}: no such {group}{near(name, error.options or cards(group))}"

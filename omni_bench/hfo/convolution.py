@@ -1,0 +1,103 @@
+"""Fast convolution of long real signals with long kernels, one channel at a time.
+
+A transform of 10^5 points no longer fits the fastest cache. Laid out as a matrix it becomes many short transforms,
+which the library computes side by side in vector registers (Bailey's four steps): 3 times faster here for 120,000
+points. And a real signal of 2n samples needs only n complex points if the convolution wraps around with a changed
+sign, which does not matter where the wrapped part is padding or thrown away.
+"""
+
+from math import ceil, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+Floats = NDArray[np.float64]
+Complexes = NDArray[np.complex128]
+
+
+class MatrixFFT:
+    """Complex FFT of ``rows * columns`` points; spectra are matrices, entry ``[i, j]`` is frequency ``i + rows j``."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self.shape = rows, columns
+        turns = np.outer(np.arange(rows), np.arange(columns)) / (rows * columns)
+        self._twiddle = np.exp(-2j * np.pi * turns)
+        self._untwiddle = self._twiddle.conj()
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def frequency(self) -> NDArray[np.intp]:
+        """Index of each entry of a spectrum in the usual order."""
+        return np.add.outer(np.arange(self.shape[0]), self.shape[0] * np.arange(self.shape[1]))
+
+    def forward(self, z: Complexes) -> Complexes:
+        """Spectrum of ``z`` (size), which is overwritten."""
+        matrix = fft.fft(z.reshape(self.shape), axis=0, overwrite_x=True)
+        matrix *= self._twiddle
+        return fft.fft(matrix, axis=1, overwrite_x=True)
+
+    def inverse(self, spectrum: Complexes) -> Complexes:
+        """Signal of ``spectrum``, which is overwritten."""
+        matrix = fft.ifft(spectrum, axis=1, overwrite_x=True)
+        matrix *= self._untwiddle
+        return fft.ifft(matrix, axis=0, overwrite_x=True).ravel()
+
+
+def transform_of(size: int) -> MatrixFFT:
+    """Transform of exactly ``size`` points, as square as its divisors allow (a prime is one row)."""
+    rows = next(divisor for divisor in range(int(sqrt(size)), 0, -1) if size % divisor == 0)
+    return MatrixFFT(rows, size // rows)
+
+
+def transform_of_at_least(size: int) -> MatrixFFT:
+    """The smallest nearly square transform of ``size`` points or a few more, with small prime factors only."""
+    shapes = []
+    rows = fft.next_fast_len(ceil(sqrt(size) / 2), real=True)
+    while rows <= 2 * sqrt(size):
+        shapes.append((rows, fft.next_fast_len(ceil(size / rows), real=True)))
+        rows = fft.next_fast_len(rows + 1, real=True)
+    return MatrixFFT(*min(shapes, key=lambda shape: shape[0] * shape[1]))
+
+
+class Convolver:
+    """Convolution of real signals with real kernels that wraps around, its sign changed, after `length` samples.
+
+    Work arrays are the caller's: to allocate megabytes anew for every channel takes as long as to transform them.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._fft = transform_of_at_least(ceil(length / 2))
+        self._half = self._fft.size
+        self._turn = np.exp(0.5j * np.pi * np.arange(self._half) / self._half)
+        self._unturn = self._turn.conj()
+
+    @property
+    def length(self) -> int:
+        """Samples before the convolution wraps around: as many as were asked for, or a few more."""
+        return 2 * self._half
+
+    def work(self) -> Complexes:
+        """An array for `spectrum` and `apply`."""
+        return np.empty(self._half, dtype=complex)
+
+    def spectrum(self, x: Floats, work: Complexes) -> Complexes:
+        """Spectrum, in ``work``, of a real signal or kernel of up to `length` samples."""
+        for part, values in ((work.real, x[: self._half]), (work.imag, x[self._half :])):
+            part[: len(values)] = values
+            part[len(values) :] = 0
+        work *= self._turn
+        return self._fft.forward(work)
+
+    def apply(self, response: Complexes, x: Floats, out: Floats, work: Complexes, first: int = 0) -> None:
+        """Fill ``out`` from sample ``first`` on of ``x`` convolved with the kernel whose spectrum is ``response``."""
+        spectrum = self.spectrum(x, work)
+        spectrum *= response
+        z = self._fft.inverse(spectrum)
+        z *= self._unturn
+        head = z.real[first : first + len(out)]
+        out[: len(head)] = head
+        start = max(first - self._half, 0)
+        out[len(head) :] = z.imag[start : start + len(out) - len(head)]

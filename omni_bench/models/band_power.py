@@ -1,0 +1,54 @@
+"""Band power with logistic regression: the yardstick beside every network."""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.signal import welch
+
+from omni_bench.data.datamodule import WindowDataModule, WindowDataset
+
+BANDS = {
+    "delta": (0.5, 4.0),
+    "theta": (4.0, 8.0),
+    "alpha": (8.0, 13.0),
+    "beta": (13.0, 30.0),
+    "gamma": (30.0, 80.0),
+    "high_gamma": (80.0, 150.0),
+    "ripple": (150.0, 250.0),
+}
+"""Name → edges in Hz; those above the Nyquist frequency are left out."""
+
+
+def log_band_power(signal: NDArray[np.float32], sfreq: float) -> NDArray[np.float64]:
+    """Log10 of mean power density per band, ``(..., n_times)`` in µV → ``(..., n_bands)``.
+
+    Welch's estimate with 1 s Hann windows; a flat signal gives the log of the smallest positive number.
+    """
+    freqs, density = welch(signal, sfreq, nperseg=min(int(sfreq), signal.shape[-1]), axis=-1)
+    bands = [(freqs >= low) & (freqs < high) for low, high in BANDS.values() if low < sfreq / 2]
+    power = np.stack([density[..., band].mean(axis=-1) for band in bands if band.any()], axis=-1)
+    return np.log10(np.maximum(power, np.finfo(np.float64).tiny))
+
+
+def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFrame:
+    """Fit on the training windows, predict the evaluation windows.
+
+    Returns
+    -------
+    Predictions in the layout of `omni_bench.modules.learner`.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000))
+    evaluate = data.evaluate_windows
+    train = data.train_windows
+    model.fit(_features(train, data), train["label"].to_numpy("int64"))
+    columns = pd.DataFrame(model.predict_proba(_features(evaluate, data)), columns=[f"prob_{name}" for name in classes])
+    return pd.concat([evaluate[["sample_id", "unit_id", "start", "duration", "split"]], columns], axis=1)
+
+
+def _features(windows: pd.DataFrame, data: WindowDataModule) -> NDArray[np.float64]:
+    dataset = WindowDataset(windows, data.n_times)
+    return np.concatenate([log_band_power(dataset[i][0].numpy(), data.sfreq).reshape(1, -1) for i in range(len(dataset))])

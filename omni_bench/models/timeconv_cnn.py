@@ -1,0 +1,115 @@
+"""TimeConv-CNN: ResNet-18 on time-compressed Morlet maps of one channel (Omni-iEEG, arXiv 2602.16072, section 5.1).
+
+A minute has a map of 224 × 60 000 values (54 MB), so a batch of maps never exists: windows go one by one through map, min–max
+and the three convolutions that shrink it to 64 × 112 × 120, and the backward pass makes each map again.
+
+The two time convolutions have kernels as wide as their stride. Folding those columns into channels turns them into
+3 × 1 convolutions over an image that is already laid out channels-last: the same numbers without a copy, and a weight
+gradient in an eighth of the time.
+"""
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from omni_bench.errors import BenchError
+from omni_bench.models.resnet import CNNHead
+from omni_bench.signal import MorletMap
+
+
+class TimeConvCNN(CNNHead):
+    """TimeConv-CNN on raw windows of one channel.
+
+    Parameters
+    ----------
+    n_chans, n_outputs, n_times, sfreq
+        Shape of input and output; ``n_chans`` must be 1.
+    compat : {None, "paper", "reference"}
+        ``"paper"`` makes the time kernels span one frequency row, as the text says; the published code, and so the
+        default, spans three.
+    n_freqs : int
+        Rows of the map.
+    fmin, fmax : float
+        Frequency range of the map in Hz.
+
+    Raises
+    ------
+    BenchError
+        More than one channel, a window under 250 samples, or a rate below ``2 · fmax``.
+    """
+
+    def __init__(
+        self,
+        n_chans: int,
+        n_outputs: int,
+        n_times: int,
+        sfreq: float,
+        *,
+        compat: str | None = None,
+        n_freqs: int = 224,
+        fmin: float = 10.0,
+        fmax: float = 300.0,
+    ) -> None:
+        if n_chans != 1:
+            raise BenchError(
+                f"timeconv_cnn reads one channel at a time, got {n_chans}: use a task with one-channel samples"
+            )
+        if n_times < 250 or sfreq < 2 * fmax:
+            raise BenchError(
+                f"timeconv_cnn needs at least 250 samples at {2 * fmax:g} Hz or more, got {n_times} at {sfreq:g} Hz: "
+                "raise task.window_s or lower model.net.fmax"
+            )
+        super().__init__(32, n_outputs)
+        height = 1 if compat == "paper" else 3
+        self.feature_extractor = nn.Sequential(
+            nn.Conv2d(1, 16, (height, 25), stride=(1, 25), padding=(height // 2, 0)),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, (height, 10), stride=(1, 10), padding=(height // 2, 0)),
+            nn.ReLU(),
+        )
+        self.map = MorletMap(n_times, sfreq, n_freqs, fmin, fmax)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc_out(self.embed(x))
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Windows ``(batch, 1, n_times)`` in µV → embedding ``(batch, 16)``."""
+        if torch.is_grad_enabled():
+            stems = [checkpoint(self._stem_of_window, window, use_reentrant=False) for window in x.split(1)]
+        else:
+            stems = [self._stem_of_window(window) for window in x.split(1)]
+        return self.embed_features(self.cnn.after_stem(torch.cat(stems)))
+
+    def forward_images(self, images: Tensor) -> Tensor:
+        """The published network: maps ``(batch, 1, n_freqs, n_times)`` scaled to 0..255 → logits."""
+        return self.fc_out(self.embed_features(self.cnn.after_stem(self._stem(images))))
+
+    def _stem_of_window(self, x: Tensor) -> Tensor:
+        return self._stem(min_max(self.map(x)))
+
+    def _stem(self, images: Tensor) -> Tensor:
+        first, second = cast(nn.Conv2d, self.feature_extractor[0]), cast(nn.Conv2d, self.feature_extractor[2])
+        x = functional.relu(_convolve_folded(images, first), inplace=True)
+        x = functional.relu(_convolve_folded(x, second), inplace=True)
+        return self.cnn.conv1(x)
+
+
+def min_max(maps: Tensor) -> Tensor:
+    """Each image ``(n_freqs, n_times)`` of a batch scaled to 0..255; a constant one becomes 0."""
+    low, high = (bound[..., None] for bound in torch.aminmax(maps.flatten(-2), dim=-1, keepdim=True))
+    scale = torch.where(high > low, 255 / (high - low), 0.0)
+    return (maps - low) * scale
+
+
+def _convolve_folded(x: Tensor, conv: nn.Conv2d) -> Tensor:
+    """``conv(x)`` for a convolution whose kernel is as wide as its stride, computed channels-last."""
+    width = conv.kernel_size[1]
+    batch, channels, rows, times = x.shape
+    folded = x.permute(0, 2, 3, 1)[:, :, : times // width * width].reshape(
+        batch, rows, times // width, width * channels
+    )
+    weight = conv.weight.permute(0, 3, 1, 2).reshape(conv.out_channels, width * channels, conv.kernel_size[0], 1)
+    return functional.conv2d(folded.permute(0, 3, 1, 2), weight, conv.bias, padding=conv.padding)

@@ -1,0 +1,130 @@
+"""How a network meets a task: trained by Lightning, then asked for predictions.
+
+A learner has ``fit(data)`` and ``predict(data)``; cards of the adaptation group name one. `Lightning` never sees a test
+label: its loops get training and validation windows only.
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import numpy as np
+import pandas as pd
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping, TQDMProgressBar
+from lightning.pytorch.loggers import Logger
+from torch import nn
+
+from omni_bench.config import file_sha256
+from omni_bench.data.datamodule import WindowDataModule
+from omni_bench.errors import BenchError
+from omni_bench.models.weights import LoadReport
+from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint, sweep_parts
+from omni_bench.modules.classifier import Classifier
+
+
+class LightningLearner:
+    """Trains every parameter that asks for a gradient.
+
+    Parameters
+    ----------
+    net
+        See `omni_bench.models.build`.
+    classes
+        Of the task, in the order of labels.
+    optimizer
+        Trainable parameters → optimizer.
+    folder
+        The run's directory: checkpoints and logs go there, a broken run continues from there.
+    monitor
+        Logged value that chooses the best epoch.
+    trainer
+        The trainer card.
+    """
+
+    def __init__(
+        self,
+        net: nn.Module,
+        *,
+        classes: list[str],
+        optimizer: Any,
+        folder: Path,
+        monitor: str,
+        seed: int,
+        trainer: dict[str, Any],
+        loggers: list[Logger],
+        early_stopping: int | None = None,
+    ) -> None:
+        self.module = Classifier(net, len(classes), optimizer, seed)
+        self.classes, self.folder, self.card = classes, folder, trainer
+        checkpoints = folder / "checkpoints"
+        self.best, self.last = checkpoints / "best.ckpt", checkpoints / "last.ckpt"
+        callbacks: list[Callback] = [best_checkpoint(checkpoints, monitor), LastCheckpoint(self.last, trainer["checkpoint_every"])]
+        if early_stopping:
+            callbacks.insert(0, EarlyStopping(monitor, patience=early_stopping, mode="min" if "loss" in monitor else "max"))
+        if trainer["progress"]:
+            callbacks.append(TQDMProgressBar(leave=True))
+        self.trainer = L.Trainer(
+            accelerator=trainer["accelerator"],
+            devices=trainer["devices"],
+            precision=trainer["precision"],
+            max_epochs=trainer["max_epochs"],
+            gradient_clip_val=trainer["gradient_clip"],
+            callbacks=callbacks,
+            logger=loggers,
+            plugins=[AtomicCheckpointIO()],
+            use_distributed_sampler=False,
+            enable_progress_bar=trainer["progress"],
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            log_every_n_steps=1,
+        )
+
+    def fit(self, data: WindowDataModule) -> None:
+        """Train, from ``last.ckpt`` where a broken run left one.
+
+        Raises
+        ------
+        BenchError
+            No validation windows, or training took no step.
+        """
+        if data.val_windows["label"].notna().sum() == 0:
+            raise BenchError("no labelled validation windows: the protocol needs at least two training persons with labels")
+        sweep_parts(self.last.parent)
+        resume = self.last if self.last.is_file() else None
+        self.trainer.fit(self.module, datamodule=data, ckpt_path=resume, weights_only=True)
+        if self.trainer.global_step == 0:
+            raise BenchError("training took no step: fewer training windows than a batch needs")
+        load_network(self.module.net, self.best)
+
+    def predict(self, data: WindowDataModule) -> pd.DataFrame:
+        """Class probabilities of every evaluation window, in the order of ``data.evaluate_windows``."""
+        batches = self.trainer.predict(self.module, datamodule=data, return_predictions=True)
+        assert batches is not None
+        positions = np.concatenate([i.numpy() for i, _ in batches])
+        probabilities = np.concatenate([p.numpy() for _, p in batches])
+        columns = pd.DataFrame(probabilities, columns=[f"prob_{name}" for name in self.classes])
+        windows = data.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]].iloc[positions]
+        return pd.concat([windows.reset_index(drop=True), columns], axis=1)
+
+
+def load_network(net: nn.Module, checkpoint: Path) -> dict[str, Any]:
+    """Load the network's part of a training checkpoint.
+
+    Returns
+    -------
+    A load report as `omni_bench.models.weights` makes it.
+
+    Raises
+    ------
+    BenchError
+        The checkpoint is of another network.
+    """
+    state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
+    weights = {name.removeprefix("net."): value for name, value in state.items() if name.startswith("net.")}
+    wrong = set(weights) ^ set(net.state_dict())
+    if wrong:
+        raise BenchError(f"checkpoint={checkpoint}: weights of another network ({sorted(wrong)[0]} differs): choose the model of that run")
+    net.load_state_dict(weights)
+    return asdict(LoadReport(str(checkpoint), pretrained=False, sha256=file_sha256(checkpoint), matched=len(weights)))

@@ -1,0 +1,163 @@
+"""The record of a run: `result.json`, written at its start and replaced at its end."""
+
+import json
+import math
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+SCHEMA = 1
+PACKAGES = ("omni_bench", "torch", "lightning", "numpy", "scipy", "pandas", "mne", "scikit-learn", "transformers", "braindecode")
+
+
+def read_record(folder: Path) -> dict[str, Any] | None:
+    """The record of a run directory, None where there is none or a half-written one."""
+    try:
+        return json.loads((folder / "result.json").read_text(encoding="utf-8"), parse_constant=float)
+    except (OSError, json.JSONDecodeError):
+        return None
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file under a temporary name in the same folder, then rename it."""
+    handle, part = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(part, path)
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a parquet file under a temporary name in the same folder, then rename it."""
+    part = path.with_name(f".{path.name}-{os.getpid()}.part")
+    try:
+        table.to_parquet(part, index=False)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Record:
+    """What is known of a run; see the architecture page for its fields.
+
+    Parameters
+    ----------
+    folder
+        The run's directory.
+    **identity
+        Fields that are known at the start.
+    """
+
+    def __init__(self, folder: Path, **identity: Any) -> None:
+        self.folder = folder
+        self.fields: dict[str, Any] = {
+            "schema": SCHEMA,
+            "run_id": folder.name,
+            "status": "running",
+            "started": _now(),
+            "finished": None,
+            **identity,
+            "metrics": {},
+            "threshold": None,
+            "counts": {},
+            "excluded": [],
+            "weights": None,
+            "pretraining_overlap": None,
+            "timing": {},
+            "memory": {},
+            "device": None,
+            "versions": _versions(),
+            "git_revision": _git_revision(),
+            "warnings": [],
+        }
+        self.write()
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Add the wall time of a step to ``timing``; a resumed run adds up only what it did itself."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.fields["timing"][f"{step}_s"] = round(time.perf_counter() - start, 3)
+
+    def note(self, **fields: Any) -> None:
+        """Add fields and write the record."""
+        self.fields |= fields
+        self.write()
+
+    def throughput(self, n_samples: int) -> None:
+        """Samples predicted per second, after the step ``predict``."""
+        self.fields["timing"]["samples_per_s"] = round(n_samples / max(self.fields["timing"]["predict_s"], 1e-9), 1)
+
+    def warn(self, line: str) -> None:
+        """Keep a warning, once."""
+        if line not in self.fields["warnings"]:
+            self.fields["warnings"].append(line)
+
+    def finish(self, status: str, **fields: Any) -> dict[str, Any]:
+        """Write the last word on the run."""
+        # ru_maxrss counts bytes on macOS and kB elsewhere
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        self.fields["memory"]["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
+        self.fields |= {"status": status, "finished": _now(), **fields}
+        self.write()
+        return self.fields
+
+    def write(self) -> None:
+        """Write the record as it stands."""
+        write_atomically(self.folder / "result.json", json.dumps(self.fields, indent=1, default=_plain) + "\n")
+
+
+def metrics_table(metrics: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """`Evaluation.metrics` as the record spells them."""
+    table = {}
+    for name, metric in metrics.items():
+        entry = {key: getattr(metric, key) for key in ("value", "ci_low", "ci_high", "ci_unit", "n")}
+        table[name] = entry | ({"note": metric.note} if metric.note else {})
+    return table
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        value = value.item()
+        return None if isinstance(value, float) and math.isnan(value) else value
+    return str(value)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except ImportError:
+            continue
+    return found
+
+
+def _git_revision() -> str | None:
+    """Revision of the checkout that the package runs from, None for an installed one."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None

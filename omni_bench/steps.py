@@ -1,0 +1,218 @@
+"""The steps of `omni_bench.pipeline`: what each makes of the configuration."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from omni_bench.config import checkpoint_file, config_hash
+from omni_bench.data.cohort import Cohort
+from omni_bench.data.datamodule import WindowDataModule, WindowDataset
+from omni_bench.data.prepare import prepare
+from omni_bench.data.preprocess import Preprocessing
+from omni_bench.data.store import Stored
+from omni_bench.errors import BenchError
+from omni_bench.evaluation import Evaluation, evaluate
+from omni_bench.models.build import build_net
+from omni_bench.models.weights import load_starting_weights
+from omni_bench.modules.learner import load_network
+from omni_bench.modules.loggers import open_loggers
+from omni_bench.results.record import Record, metrics_table, read_record
+
+log = logging.getLogger(__name__)
+RUN_KEYS = ("seed", "split_seed", "compat", "reduced")
+
+
+def identity_of(cfg: DictConfig) -> dict[str, Any]:
+    """What names a run in its record."""
+    names = {group: cfg[group].name for group in ("dataset", "task", "model", "protocol", "adaptation")}
+    return {
+        **names,
+        "task_version": cfg.task.version,
+        **{key: cfg[key] for key in RUN_KEYS},
+        "config_hash": cfg.run_name.rpartition("-")[2],
+        "experiment": cfg.experiment,
+        "synthetic": cfg.dataset.synthetic,
+    }
+
+
+def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
+    """The task's part of the dataset, preprocessed and stored.
+
+    Raises
+    ------
+    BenchError
+        The data are not there, or a recording is broken and ``on_error=raise``.
+    """
+    root = Path(cfg.dataset.root).expanduser()
+    if not root.is_dir():
+        if not (cfg.dataset.synthetic and cfg.dataset.acquire):
+            raise BenchError(
+                f"dataset={cfg.dataset.name}: no folder {root}: put the data there, name their folder with paths.data=, "
+                f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset=demo_ieeg needs none"
+            )
+        instantiate(cfg.dataset.acquire)(root)
+    read = instantiate(cfg.dataset.read)
+    cohort = read(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
+    return prepare(
+        cohort.filter(**cfg.task.cohort),
+        Preprocessing.from_card(plain(cfg.task.preprocessing)),
+        Path(cfg.paths.cache).expanduser(),
+        on_error=cfg.on_error,
+        workers=max(1, cfg.trainer.num_workers),
+        memory_mb=cfg.trainer.memory_mb,
+        line_freq=cfg.dataset.line_freq,
+    )
+
+
+def samples_of(cfg: DictConfig, cohort: Cohort, stored: Mapping[str, Stored]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Units and windows of the task; see `omni_bench.data.samples`."""
+    task = cfg.task
+    units, windows = instantiate(task.samples)(
+        cohort, stored, window_s=task.window_s, stride_s=task.stride_s or task.window_s, edge_s=task.edge_s
+    )
+    windows["path"] = windows["recording"].map({name: str(file.path) for name, file in stored.items()})
+    return units, windows
+
+
+def split_of(cfg: DictConfig, units: pd.DataFrame, patients: pd.DataFrame) -> pd.Series:
+    """Split of every unit. With ``checkpoint`` nobody is trained on, so all are test.
+
+    Raises
+    ------
+    BenchError
+        The checkpoint was trained on a person of this run's test split.
+    """
+    split = instantiate(cfg.protocol.split)(units, patients, seed=cfg.split_seed)
+    if cfg.checkpoint is None:
+        return split
+    trained = Path(cfg.checkpoint).expanduser() / "split.parquet"
+    if not trained.is_file():
+        log.warning("checkpoint=%s: no split.parquet beside it, so who it was trained on is unknown", cfg.checkpoint)
+        return split.mask(split == "train", "test")
+    known = pd.read_parquet(trained)
+    seen = set(known.loc[known["split"] != "test", "person"])
+    if (split == "train").any():
+        split = split.mask(split == "train", "val")
+    if not (split == "test").any():
+        raise BenchError(f"dataset={cfg.dataset.name}: no test patients for checkpoint={cfg.checkpoint}")
+    overlap = sorted(set(units.loc[split == "test", "person"]) & seen)
+    if overlap:
+        raise BenchError(f"checkpoint={cfg.checkpoint} was trained on {overlap[0]} ({len(overlap)} of the test patients): not evaluated")
+    return split
+
+
+def counts_of(units: pd.DataFrame, classes: list[str]) -> dict[str, Any]:
+    """Patients, recordings, units and units per class of every split."""
+    counts = {}
+    for split, part in units.groupby("split"):
+        labels = part["label"].dropna().astype(int)
+        counts[str(split)] = {
+            "patients": int(part["subject"].nunique()),
+            "recordings": int(part["recording"].nunique()),
+            "units": len(part),
+            "per_class": {name: int((labels == i).sum()) for i, name in enumerate(classes)},
+        }
+    return counts
+
+
+def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]) -> WindowDataModule:
+    """The data module over stored windows.
+
+    Raises
+    ------
+    BenchError
+        Recordings are stored at different rates.
+    """
+    rates = sorted({file.sfreq for file in stored.values()})
+    if len(rates) > 1:
+        raise BenchError(f"recordings of different rates ({', '.join(f'{r:g}' for r in rates)} Hz): set task.preprocessing.sfreq")
+    return WindowDataModule(
+        windows,
+        n_times=round(cfg.task.window_s * rates[0]),
+        sfreq=rates[0],
+        batch_size=cfg.trainer.batch_size,
+        eval_batch_size=cfg.trainer.eval_batch_size,
+        windows_per_unit=cfg.task.windows_per_unit,
+        seed=cfg.seed,
+        num_workers=cfg.trainer.num_workers,
+    )
+
+
+@contextmanager
+def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Record) -> Iterator[Any]:
+    """The learner with its network and starting weights; loggers are closed on leaving."""
+    torch.manual_seed(cfg.seed)
+    n_classes = len(cfg.task.classes)
+    n_chans = int(data.sample_shape[0])
+    net = build_net(plain(cfg.model.net), n_chans, 1 if n_classes == 2 else n_classes, data.n_times, data.sfreq, None, cfg.compat)
+    if cfg.checkpoint is None:
+        weights = load_starting_weights(net, plain(cfg.model), offline=cfg.offline)
+    else:
+        weights = load_network(net, checkpoint_file(cfg.checkpoint))
+    record.note(weights=weights, parameters=sum(p.numel() for p in net.parameters()))
+    with open_loggers(cfg, folder) as loggers:
+        yield instantiate(cfg.adaptation.learner)(
+            net,
+            classes=list(cfg.task.classes),
+            optimizer=instantiate(cfg.model.optimizer),
+            folder=folder,
+            monitor=cfg.task.monitor,
+            seed=cfg.seed,
+            trainer=plain(cfg.trainer),
+            loggers=loggers,
+            early_stopping=cfg.callbacks.early_stopping,
+        )
+
+
+def evaluation_overrides(cfg: DictConfig) -> dict[str, Any]:
+    """What a run adds to its task's way of evaluation: resamples, seed, and a threshold that came with the checkpoint."""
+    overrides: dict[str, Any] = {"n_boot": cfg.n_boot, "seed": cfg.seed}
+    if cfg.checkpoint is not None:
+        record = read_record(Path(cfg.checkpoint).expanduser())
+        if record and record["threshold"]:
+            overrides["inherited_threshold"] = record["threshold"]["value"]
+    return overrides
+
+
+def metrics_of(evaluation: Evaluation) -> dict[str, Any]:
+    """Metrics as the record spells them."""
+    return metrics_table(evaluation.metrics)
+
+
+def baseline_metrics(cfg: DictConfig, data: WindowDataModule, units: pd.DataFrame) -> dict[str, Any]:
+    """Metrics of the task's yardstick under names that start with ``baseline_``; none without training windows."""
+    if cfg.task.baseline is None or cfg.checkpoint is not None:
+        return {}
+    predictions = instantiate(cfg.task.baseline)(data, list(cfg.task.classes))
+    metrics = metrics_of(evaluate(predictions, units, cfg.task, **evaluation_overrides(cfg)))
+    return {f"baseline_{name}": metric for name, metric in metrics.items() if "auc" in name}
+
+
+def examples_of(data: WindowDataModule, scores: pd.DataFrame, file: Path) -> None:
+    """Keep one test window of the highest-scored unit of each class, for pictures."""
+    labelled = scores[scores["label"].notna() & scores["score"].notna()] if "score" in scores else scores.iloc[:0]
+    windows = data.test_windows
+    kept: dict[str, Any] = {"sfreq": data.sfreq}
+    for label, part in labelled.groupby("label"):
+        best = part.loc[part["score"].idxmax() if label else part["score"].idxmin()]
+        of_unit = windows[(windows["subject"] == best["subject"]) & windows["unit_id"].str.endswith(f"/{best['channel']}")]
+        if len(of_unit):
+            row = of_unit.index[0]
+            kept[f"signal_{label}"] = WindowDataset(windows, data.n_times)[row][0].numpy()[0]
+            kept[f"name_{label}"] = windows.loc[row, "sample_id"]
+    np.savez_compressed(file, **kept)
+
+
+def plain(node: DictConfig) -> dict[str, Any]:
+    """A configuration node as plain containers."""
+    container = OmegaConf.to_container(node, resolve=True)
+    assert isinstance(container, dict)
+    return container  # type: ignore[return-value]
