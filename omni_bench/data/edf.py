@@ -1,72 +1,151 @@
 """What an EDF or BDF header says that a general reader does not check (Kemp et al. 1992, Kemp and Olivan 2003)."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
+from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
 
-VOLTAGES = {"uv", "µv", "μv", "mv", "v", "nv", "microv", "uvolt", "volt", ""}
+MNE_VOLTS = {"uV": 1e-6, "µV": 1e-6, "μV": 1e-6, "\x83\xcaV": 1e-6, "mV": 1e-3}
+"""Spellings that MNE scales to volts; whatever else a header says, it takes for volts."""
 
 
-def check_edf(path: Path, ch_names: Sequence[str] | None) -> dict[str, Any]:
-    """Check a header; return the reader's options that open the wanted channels only, by default all voltages.
+@dataclass(frozen=True)
+class EdfHeader:
+    """The signals of an EDF or BDF file, annotations left out.
+
+    Attributes
+    ----------
+    labels
+        Unique: a label that stands several times gets ``-0``, ``-1``, ..., as in MNE.
+    rates
+        Samples per record over the record's length, in Hz.
+    units
+        As the file spells them.
+    duration
+        Length in seconds.
+    """
+
+    labels: list[str]
+    rates: list[float]
+    units: list[str]
+    duration: float
+
+
+def edf_channels(path: Path, ch_names: Sequence[str] | None, unit: str | None) -> dict[str, float]:
+    """Channels to open, all voltages by default, with the factor that makes volts of what MNE returns for each.
+
+    Parameters
+    ----------
+    unit
+        Unit to take for channels whose header names none.
 
     Raises
     ------
     BenchError
-        A truncated or broken file, a discontinuous EDF+D or BDF+D, different rates among the wanted channels, or a unit
+        A truncated or broken file, one with gaps, no channel to open, different rates among the wanted channels, or a unit
         that is no voltage.
     """
-    labels, rates, units = _read_header(path)
-    voltage = [unit.lower() in VOLTAGES and "Annotations" not in label for label, unit in zip(labels, units, strict=True)]
-    wanted = [i for i, label in enumerate(labels) if (voltage[i] if ch_names is None else label in set(ch_names))]
-    for i in wanted:
-        if not voltage[i]:
-            raise BenchError(f"{path}: channel {labels[i]} is in {units[i]!r}, which is no voltage: mark it MISC in channels.tsv")
-    found = {rates[i] for i in wanted}
-    if len(found) > 1:
-        odd = min(wanted, key=lambda i: [rates[j] for j in wanted].count(rates[i]))
+    header = read_edf_header(path)
+    factors, rates = {}, {}
+    for label, rate, spelling in zip(header.labels, header.rates, header.units, strict=True):
+        size = volts(spelling or unit or "")
+        if (size is None) if ch_names is None else (label not in ch_names):
+            continue
+        if size is None:
+            remedy = "mark it MISC in channels.tsv" if spelling else "say dataset.unit=V, mV, µV or nV"
+            raise BenchError(f"{path}: channel {label} has the unit {spelling!r}, expected a voltage: {remedy}")
+        factors[label] = size / MNE_VOLTS.get(spelling, 1.0) if spelling else 1.0
+        rates[label] = rate
+    if not factors:
+        raise BenchError(f"{path}: no channel with a voltage (units: {', '.join(sorted(set(header.units))) or 'none'})")
+    counts = Counter(rates.values())
+    if len(counts) > 1:
+        odd = min(rates, key=lambda label: counts[rates[label]])
         raise BenchError(
-            f"{path}: channels of different rates ({', '.join(f'{r:g}' for r in sorted(found))} Hz; {labels[odd]} is one): "
+            f"{path}: channels of different rates ({', '.join(f'{r:g}' for r in sorted(counts))} Hz; {odd} is one): "
             "list the channels of one rate in channels.tsv, or name them with ch_names"
         )
-    return {"include": [labels[i] for i in wanted]}
+    return factors
 
 
-def edf_labels(path: Path) -> list[str]:
-    """Labels of the signals in an EDF or BDF file, annotations left out."""
-    return [label for label in _read_header(path)[0] if "Annotations" not in label]
+def read_edf_header(path: Path) -> EdfHeader:
+    """Signals of an EDF or BDF file.
 
-
-def _read_header(path: Path) -> tuple[list[str], list[float], list[str]]:
-    """Labels, rates in Hz and units of all signals, after the checks that concern the whole file."""
+    Raises
+    ------
+    BenchError
+        No such header, a file shorter than its header says, or one with gaps between its records.
+    """
+    size = path.stat().st_size
     with path.open("rb") as file:
         fixed = file.read(256)
         try:
             n_signals, n_records = int(fixed[252:256]), int(fixed[236:244])
             record_s, header_bytes = float(fixed[244:252]), int(fixed[184:192])
+            labels, units, samples = _signal_header(file, n_signals)
         except ValueError:
-            raise BenchError(f"{path}: not an EDF or BDF header ({len(fixed)} bytes read): copy the file again") from None
-        block = file.read(256 * n_signals)
-    if fixed[192:197] in (b"EDF+D", b"BDF+D"):
-        raise BenchError(
-            f"{path}: discontinuous recording (EDF+D): its gaps would shift every later time; split it into continuous files"
-        )
-    if len(block) < 256 * n_signals or n_signals < 1:
-        raise BenchError(f"{path}: header ends early ({n_signals} signals announced): copy the file again")
+            raise BenchError(f"{path}: not a whole EDF or BDF header ({size} bytes): copy the file again") from None
+        offsets = [sum(samples[:i]) * _width(fixed) for i in range(n_signals + 1)]
+        if n_records < 0:  # still being recorded when it was copied
+            n_records = (size - header_bytes) // offsets[-1]
+        expected = header_bytes + n_records * offsets[-1]
+        if size < expected:
+            raise BenchError(f"{path}: truncated: {size} bytes, its header announces {expected}: copy the file again")
+        if n_records < 1 or record_s < 0:
+            raise BenchError(f"{path}: no data records ({n_records} of {record_s:g} s): copy the file again")
+        annotations = [i for i, label in enumerate(labels) if label in ("EDF Annotations", "BDF Annotations")]
+        if fixed[192:197] in (b"EDF+D", b"BDF+D") and annotations:
+            first = annotations[0]
+
+            def onset(record: int) -> float:
+                file.seek(header_bytes + record * offsets[-1] + offsets[first])
+                return float(file.read(offsets[first + 1] - offsets[first]).split(b"\x14")[0].split(b"\x15")[0])
+
+            _check_continuous(path, onset, n_records, record_s)
+    signals = [i for i in range(n_signals) if i not in annotations]
+    names = _unique(labels)
+    rates = [samples[i] / record_s if record_s else 0.0 for i in signals]
+    return EdfHeader([names[i] for i in signals], rates, [units[i] for i in signals], n_records * record_s)
+
+
+def _signal_header(file: BinaryIO, n_signals: int) -> tuple[list[str], list[str], list[int]]:
+    """Labels, units and samples per record; ValueError where the header ends early."""
+    block = file.read(256 * n_signals)
+    if n_signals < 1 or len(block) < 256 * n_signals:
+        raise ValueError
 
     def column(offset: int, width: int) -> list[str]:
         start = offset * n_signals
         return [block[start + i * width : start + (i + 1) * width].decode("latin-1").strip() for i in range(n_signals)]
 
-    labels, units = column(0, 16), column(96, 8)
-    try:
-        samples = [int(text) for text in column(216, 8)]
-    except ValueError:
-        raise BenchError(f"{path}: samples per record are no numbers: copy the file again") from None
-    width = 3 if fixed[:1] == b"\xff" else 2
-    expected = header_bytes + n_records * sum(samples) * width
-    if n_records >= 0 and path.stat().st_size < expected:
-        raise BenchError(f"{path}: truncated: {path.stat().st_size} bytes, its header announces {expected}: copy the file again")
-    return labels, [s / record_s if record_s > 0 else 0.0 for s in samples], units
+    return column(0, 16), column(96, 8), [int(text) for text in column(216, 8)]
+
+
+def _width(fixed: bytes) -> int:
+    """Bytes of a sample: 3 in BDF, 2 in EDF."""
+    return 3 if fixed[:1] == b"\xff" else 2
+
+
+def _check_continuous(path: Path, onset: Callable[[int], float], n_records: int, record_s: float) -> None:
+    """Clinical exports mark continuous files as discontinuous, too, so the records' own times decide."""
+    begin = onset(0)
+    for record in range(n_records):
+        expected, found = begin + record * record_s, onset(record)
+        if abs(found - expected) > 1e-3:
+            raise BenchError(
+                f"{path}: gap in a discontinuous recording (EDF+D): record {record} starts at {found:g} s, expected "
+                f"{expected:g} s: split it into continuous files"
+            )
+
+
+def _unique(labels: list[str]) -> list[str]:
+    counts, seen = Counter(labels), Counter[str]()
+    names = []
+    for label in labels:
+        names.append(f"{label}-{seen[label]}" if counts[label] > 1 else label)
+        seen[label] += 1
+    return names

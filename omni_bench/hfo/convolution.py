@@ -6,6 +6,7 @@ points. And a real signal of 2n samples needs only n complex points if the convo
 sign, which does not matter where the wrapped part is padding or thrown away.
 """
 
+import threading
 from math import ceil, sqrt
 
 import numpy as np
@@ -65,7 +66,7 @@ def transform_of_at_least(size: int) -> MatrixFFT:
 class Convolver:
     """Convolution of real signals with real kernels that wraps around, its sign changed, after `length` samples.
 
-    Work arrays are the caller's: to allocate megabytes anew for every channel takes as long as to transform them.
+    Each thread keeps one work array: to ask the system for megabytes anew takes as long as to transform them.
     """
 
     def __init__(self, length: int) -> None:
@@ -73,27 +74,30 @@ class Convolver:
         self._half = self._fft.size
         self._turn = np.exp(0.5j * np.pi * np.arange(self._half) / self._half)
         self._unturn = self._turn.conj()
+        self._thread = threading.local()
 
     @property
     def length(self) -> int:
         """Samples before the convolution wraps around: as many as were asked for, or a few more."""
         return 2 * self._half
 
-    def work(self) -> Complexes:
-        """An array for `spectrum` and `apply`."""
-        return np.empty(self._half, dtype=complex)
+    def response(self, kernel: Floats) -> Complexes:
+        """Spectrum of a ``kernel`` of up to `length` samples, for `apply`."""
+        return self._spectrum(kernel).copy()
 
-    def spectrum(self, x: Floats, work: Complexes) -> Complexes:
-        """Spectrum, in ``work``, of a real signal or kernel of up to `length` samples."""
+    def _spectrum(self, x: Floats) -> Complexes:
+        if not hasattr(self._thread, "work"):
+            self._thread.work = np.empty(self._half, dtype=complex)
+        work = self._thread.work
         for part, values in ((work.real, x[: self._half]), (work.imag, x[self._half :])):
             part[: len(values)] = values
             part[len(values) :] = 0
         work *= self._turn
         return self._fft.forward(work)
 
-    def apply(self, response: Complexes, x: Floats, out: Floats, work: Complexes, first: int = 0) -> None:
+    def apply(self, response: Complexes, x: Floats, out: Floats, first: int = 0) -> None:
         """Fill ``out`` from sample ``first`` on of ``x`` convolved with the kernel whose spectrum is ``response``."""
-        spectrum = self.spectrum(x, work)
+        spectrum = self._spectrum(x)
         spectrum *= response
         z = self._fft.inverse(spectrum)
         z *= self._unturn

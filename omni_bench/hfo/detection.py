@@ -141,8 +141,8 @@ def detect_stream(
     p, band = _settings(detector, None, sfreq, n_times, band, params)
     samples = max(1, round(chunk * sfreq))
     record = _Record(len(names), n_times, sfreq, band)
-    events = _default_events(record, p, lambda: record.blocks(RawWindow(read, n_times, samples, names), p))
-    events = sorted(events, key=lambda event: (event.channel, event.start))
+    found = _default_events(record, p, lambda: record.blocks(RawWindow(read, n_times, samples, names), p))
+    events = sorted(found, key=lambda event: (event.channel, event.start))
     return event_table(events, names, sfreq, detector, band)
 
 
@@ -211,7 +211,7 @@ def _reference_events(
     x = filters.zero_state(trace.astype(float), sfreq, band)
     _, starts, stops = reference.RULES[detector](x[None], sfreq, band, p)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        yield Candidate(0, start, stop, x[start : stop + 1])
+        yield Candidate(0, start, stop, x[start : stop + 1].copy())  # a view would keep the whole channel
 
 
 def _names(ch_names: Sequence[str] | None, n_channels: int) -> list[str]:

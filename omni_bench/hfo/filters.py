@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 TRANSITION_HZ = 0.5
 PASS_LOSS_DB = 0.5
 STOP_LOSS_DB = 93.0
+MAX_STEP = 1_000_000
+"""Samples that `zero_state` filters at once: bounds its work arrays, whatever the record's length."""
 KERNEL_SECONDS = 2.0
 """Reach of the default's zero-phase kernel to either side (see `kernel`)."""
 
@@ -43,10 +45,12 @@ def _ringing(sfreq: float, low: float, high: float) -> int:
 
 
 @lru_cache(maxsize=4)
-def _causal(sfreq: float, low: float, high: float, n_times: int) -> tuple[Convolver, NDArray[np.complex128]]:
+def _causal(sfreq: float, low: float, high: float, n_times: int) -> tuple[Convolver, NDArray[np.complex128], int, int]:
+    """Convolver and response for steps of some output samples that each need so many samples of the past."""
     response = impulse_response(sfreq, low, high, min(n_times, _ringing(sfreq, low, high)))
-    convolver = Convolver(n_times + len(response) - 1)
-    return convolver, convolver.spectrum(response, convolver.work())
+    step, past = min(n_times, MAX_STEP), len(response) - 1
+    convolver = Convolver(step + past)
+    return convolver, convolver.response(response), step, past
 
 
 def zero_state(x: Floats, sfreq: float, band: tuple[float, float]) -> Floats:
@@ -55,12 +59,14 @@ def zero_state(x: Floats, sfreq: float, band: tuple[float, float]) -> Floats:
     Equal to running the recursion twice (the difference is about 1e-14 of the largest sample) because the impulse
     response is convolved over its whole length and the forward result is cut at the record's end.
     """
-    convolver, response = _causal(sfreq, *band, len(x))
-    work = convolver.work()
-    filtered = np.empty(len(x))
-    convolver.apply(response, x, filtered, work)
-    convolver.apply(response, filtered[::-1], filtered[::-1], work)
-    return filtered
+    convolver, response, step, past = _causal(sfreq, *band, len(x))
+    for _ in range(2):
+        filtered = np.empty(len(x))
+        for start in range(0, len(x), step):
+            begin = max(start - past, 0)
+            convolver.apply(response, x[begin : start + step], filtered[start : start + step], first=start - begin)
+        x = filtered[::-1]
+    return x
 
 
 @lru_cache(maxsize=8)
@@ -84,3 +90,9 @@ def quadrature(sfreq: float, low: float, high: float) -> Floats:
     spectrum = -1j * fft.rfft(taps, fft.next_fast_len(4 * len(taps), real=True))
     spectrum[0] = 0
     return fft.irfft(spectrum)[: len(taps)]
+
+
+def zero_phase(x: Floats, sfreq: float, band: tuple[float, float]) -> Floats:
+    """One channel through `kernel`, mirrored at its ends."""
+    taps = kernel(sfreq, *band)
+    return signal.fftconvolve(np.pad(x, len(taps) // 2, mode="reflect"), taps, mode="valid")

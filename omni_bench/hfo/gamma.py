@@ -1,16 +1,19 @@
 """Gamma distributions fitted to RMS values."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 Floats = NDArray[np.float64]
+Value = TypeVar("Value", Floats, np.float64)
 
 LOG_SMALLEST = float(np.log(np.nextafter(0, 1)))
 """Logarithm of the smallest positive double: the reference's linear-space density is 0 below it."""
 
 
-def fit(mean: Floats, mean_log: Floats) -> tuple[Floats, Floats]:
+def fit(mean: Value, mean_log: Value) -> tuple[Value, Value]:
     """Maximum-likelihood shape and scale from the mean and the mean logarithm of positive values.
 
     Newton steps on ``log a - digamma(a) = log mean - mean log`` from Minka's (2002) starting value.
@@ -69,12 +72,12 @@ def reference_shrinking_threshold(values: Floats, percentile: float, min_over: f
     n = len(q)
     first = np.cumsum(q)
     second = np.cumsum(q * q)
-    kept = n  # q[:kept] is left, the rest counts as zero
+    kept: int | np.intp = n  # q[:kept] is left, the rest counts as zero
     threshold = q[-1]
     while kept and q[kept - 1] > 0:
         mean = first[kept - 1] / n
         if kept == n and q[0] > 0:
-            shape, scale = fit(mean, np.mean(np.log(q)))
+            shape, scale = fit(mean, np.log(q).mean())
         else:
             variance = (second[kept - 1] / mean**2 - n) / (n - 1)
             shape, scale = 1 / variance, variance * mean

@@ -137,6 +137,7 @@ def check_band(band: tuple[float, float], sfreq: float) -> None:
     limit = HIGHEST_EDGE * sfreq / 2
     if high > limit:
         raise BenchError(
-            f"sfreq={sfreq:g} Hz is too low for the band {low:g}-{high:g} Hz: the upper edge may be at most {limit:g} Hz "
-            f"(0.95 Nyquist); use a recording of at least {2 * high / HIGHEST_EDGE:.0f} Hz or lower the band"
+            f"sfreq={sfreq:g} Hz is too low for the band {low:g}-{high:g} Hz: the upper edge may be at most "
+            f"{limit:g} Hz (0.95 Nyquist); use a recording of at least {2 * high / HIGHEST_EDGE:.0f} Hz "
+            "or lower the band"
         )

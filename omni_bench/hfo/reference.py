@@ -55,8 +55,9 @@ def hilbert(x: Floats, sfreq: float, band: tuple[float, float], p: Hilbert) -> R
     for row, channel in zip(envelope, x, strict=True):
         spectrum = transform.forward(channel.astype(complex))
         spectrum *= quarter_turn
-        turned = transform.inverse(spectrum).real
-        np.sqrt(channel * channel + turned * turned, out=row)
+        np.square(transform.inverse(spectrum).real, out=row)
+        row += channel * channel
+        np.sqrt(row, out=row)
     parts = []
     for first, last in _epochs(n_times - 1, round(p.epoch_len * sfreq)):
         e = envelope[:, first:last]
@@ -66,7 +67,7 @@ def hilbert(x: Floats, sfreq: float, band: tuple[float, float], p: Hilbert) -> R
     return _joined(parts)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _quarter_turn(n_times: int) -> tuple[MatrixFFT, NDArray[np.complex128]]:
     """Hilbert transform as factors of the spectrum: -i below the Nyquist rate, i above, 0 at both its ends."""
     transform = transform_of(n_times)
@@ -101,8 +102,9 @@ def _baseline_threshold(r: Floats, baseline: NDArray[np.bool_], block: int, perc
     """Blocks of ``block`` samples from each baseline run's start; later blocks overwrite; 0 outside all."""
     threshold = np.zeros(len(r))
     _, run_start, run_stop = runs(baseline[None])
-    start = np.concatenate([np.arange(u, d - 1, block) for u, d in zip(run_start, run_stop, strict=True)] or [[]])
-    start = start[start + block <= len(r)].astype(np.intp)
+    starts = [np.arange(u, d - 1, block) for u, d in zip(run_start, run_stop, strict=True)]
+    start = np.concatenate([*starts, np.empty(0, dtype=np.intp)])
+    start = start[start + block <= len(r)]
     if not len(start):
         return threshold
     total = np.concatenate([[0], np.cumsum(r)])

@@ -71,7 +71,9 @@ class RawWindow:
             expected = (len(self._ch_names), min(self._chunk, self._n_times - end))
             if piece.shape != expected:
                 raise BenchError(f"read({end}, {end + expected[1]}) gave shape {piece.shape}, expected {expected}")
-            check_channels(self._ch_names, ~np.isfinite(piece).all(1), "holds NaN or infinite samples")
+            check_channels(
+                self._ch_names, np.logical_not(np.isfinite(piece).all(axis=1)), "holds NaN or infinite samples"
+            )
             np.minimum(self._lowest, piece.min(1), out=self._lowest)
             np.maximum(self._highest, piece.max(1), out=self._highest)
             pieces.append(piece)
@@ -88,7 +90,7 @@ def _zero_phase(
 ) -> tuple[Convolver, list[NDArray[np.complex128]]]:
     convolver = Convolver(length)
     kernels = [filters.kernel, filters.quadrature] if analytic else [filters.kernel]
-    return convolver, [convolver.spectrum(kernel(sfreq, *band), convolver.work()) for kernel in kernels]
+    return convolver, [convolver.response(kernel(sfreq, *band)) for kernel in kernels]
 
 
 def filtered_blocks(
@@ -101,11 +103,10 @@ def filtered_blocks(
     half = len(filters.kernel(sfreq, *band)) // 2
     reach = half + margin
     convolver, responses = _zero_phase(int(np.diff(edges).max()) + 2 * reach, sfreq, band, analytic)
-    work = convolver.work()
     for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         signal = raw.get(start - reach, stop + reach)
         x = np.empty((len(signal), stop - start + 2 * margin), dtype=complex if analytic else float)
         for row, channel in zip(x, signal, strict=True):
             for part, response in zip((row.real, row.imag), responses, strict=False):
-                convolver.apply(response, channel, part, work, first=2 * half)
+                convolver.apply(response, channel, part, first=2 * half)
         yield Block(start, stop, margin, x)

@@ -1,6 +1,6 @@
 """BrainOmni: criss-cross attention over latent sources and time, on the codes of BrainTokenizer (Xiao et al. 2025)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -32,10 +32,24 @@ class _Rotary(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        freqs = 10000 ** (-torch.arange(0, width, 2) / width)
-        self.register_buffer("freqs", freqs)
-        # in the official files; the angles are computed here for any length
-        self.register_buffer("rotate", torch.polar(torch.ones(240, 1), torch.outer(torch.arange(240.0), freqs)))
+        self.width = width
+        self.register_buffer("freqs", self._frequencies())
+        # official files hold it; `forward` computes the angles for whatever length comes
+        self.register_buffer("rotate", self._table())
+
+    def _frequencies(self) -> Tensor:
+        return 10000 ** (-torch.arange(0, self.width, 2) / self.width)
+
+    def _table(self) -> Tensor:
+        angles = torch.outer(torch.arange(240.0), self._frequencies())
+        return torch.polar(torch.ones_like(angles), angles)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "_Rotary":
+        # a change of the module's dtype would cut the imaginary part off
+        del self._buffers["rotate"]
+        super()._apply(fn, recurse)
+        self._buffers["rotate"] = self._table().to(self.freqs.device)
+        return self
 
     def forward(self, x: Tensor) -> Tensor:
         angle = torch.outer(torch.arange(x.shape[-2], device=x.device, dtype=self.freqs.dtype), self.freqs)

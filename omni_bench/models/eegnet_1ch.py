@@ -68,7 +68,7 @@ class EEGNet1ch(nn.Module):
 
 
 class LongConv1d(nn.Conv1d):
-    """Convolution of one channel with long kernels, "same" padding, through the FFT: 501 taps in a quarter of the time."""
+    """Convolution of one channel, "same" padding, through the FFT: kernels of 501 take a quarter of the time."""
 
     def forward(self, x: Tensor) -> Tensor:
         n_times, length = x.shape[-1], self.kernel_size[0]

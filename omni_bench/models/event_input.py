@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from omni_bench.models.requirements import require_n_times, require_sfreq
-from omni_bench.models.timeconv_cnn import min_max
-from omni_bench.signal import MorletMap
+from omni_bench.signal import MorletMap, min_max
 
 HALF_WIDTH = 0.285
 """Seconds on either side of the event's midpoint that a network sees."""
@@ -38,10 +37,10 @@ class EventImage(nn.Module):
         super().__init__()
         require_sfreq(network, sfreq, 600)
         self.centre = centre(network, n_times, sfreq, half_width)
-        self.map = MorletMap(n_times, sfreq, n_freqs=SIZE, fmin=10, fmax=300)
+        self.map = MorletMap(n_times, sfreq, n_freqs=SIZE, fmin=10, fmax=300, keep=self.centre)
 
     def forward(self, x: Tensor) -> Tensor:
-        return min_max(functional.interpolate(self.map(x)[..., self.centre], (SIZE, SIZE), mode="bilinear"))
+        return min_max(functional.interpolate(self.map(x), (SIZE, SIZE), mode="bilinear"))
 
 
 class PyHFOImage(nn.Module):

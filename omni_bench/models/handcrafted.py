@@ -3,6 +3,8 @@
 The paper lists 21 features without conventions; ours stand in `handcrafted_features`.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -66,7 +68,9 @@ def handcrafted_features(x: Tensor, sfreq: float) -> Tensor:
     power in µV², entropy in bits divided by that of a flat spectrum, logarithms to base 10. A flat signal has moments
     of shape, mobility, complexity, entropy and peak frequency 0.
     """
-    return torch.cat([_time_domain(x, sfreq), _frequency_domain(x, sfreq)], dim=1)
+    # in half precision the power of a large artifact overflows
+    with torch.autocast(x.device.type, enabled=False):
+        return torch.cat([_time_domain(x, sfreq), _frequency_domain(x, sfreq)], dim=1)
 
 
 class Handcrafted(nn.Module):
@@ -141,7 +145,7 @@ def _frequency_domain(x: Tensor, sfreq: float) -> Tensor:
     freqs = torch.arange(density.shape[1], device=x.device) * resolution
     total = density.sum(dim=1) * resolution
     shares = _ratio(density, density.sum(dim=1, keepdim=True))
-    entropy = torch.special.entr(shares).sum(dim=1) / torch.log(torch.tensor(float(len(freqs))))
+    entropy = torch.special.entr(shares).sum(dim=1) / math.log(len(freqs))
     members = torch.stack([(freqs >= low) & (freqs < high) for low, high in BANDS.values()]).to(x.dtype)
     powers = density @ members.mT * resolution
     summary = torch.stack([entropy, freqs[density.argmax(dim=1)], total], dim=1)

@@ -38,6 +38,8 @@ class LogMel(nn.Module):
         self.register_buffer("window", torch.hann_window(n_fft), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        spectrum = torch.stft(x, self.n_fft, self.hop, window=self.window, pad_mode="reflect", return_complex=True)
-        power = spectrum.real.square() + spectrum.imag.square()
-        return 10 * (power.mT @ self.bank).clamp(min=1e-10).log10()
+        # in half precision the power of a large artifact overflows
+        with torch.autocast(x.device.type, enabled=False):
+            spectrum = torch.stft(x, self.n_fft, self.hop, window=self.window, pad_mode="reflect", return_complex=True)
+            power = spectrum.real.square() + spectrum.imag.square()
+            return 10 * (power.mT @ self.bank).clamp(min=1e-10).log10()

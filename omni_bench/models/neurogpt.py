@@ -268,10 +268,10 @@ class NeuroGpt(FoundationModel):
         most = (_MAX_CHUNKS - 1) * self.stride + CHUNK
         if not self.reference and not CHUNK <= n_times <= most:
             raise BenchError(f"Neuro-GPT: n_times={n_times}, the model takes {CHUNK} to {most} samples; cut windows so")
-        super().__init__(NeuroGptNetwork(benchmark=self.reference), _WIDTH, n_outputs, _UNTRAINED)
         if ch_names is None and n_chans == len(CHANNELS):
             ch_names = CHANNELS
         matrix = channel_matrix(require_names("Neuro-GPT", n_chans, ch_names), reference=self.reference)
+        super().__init__(NeuroGptNetwork(benchmark=self.reference), _WIDTH, n_outputs, _UNTRAINED)
         self.register_buffer("matrix", matrix, persistent=False)
 
     def prepare(self, x: Tensor) -> Tensor:

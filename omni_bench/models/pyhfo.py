@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from omni_bench.models.event_input import HALF_WIDTH, EHFOImage, EventImage, PyHFOImage
 from omni_bench.models.requirements import require_one_channel
-from omni_bench.models.resnet import CNNHead, imagenet_resnet18
+from omni_bench.models.resnet import CNNHead, imagenet_resnet18, imagenet_resnet18_rgb
 
 
 class EventCNN(CNNHead):
@@ -89,6 +89,8 @@ class EHFO(EventCNN):
     spectrum_only : bool
         The spectrum three times, as the artifact network takes it.
     """
+
+    pretrained_source = imagenet_resnet18_rgb
 
     def __init__(
         self,

@@ -99,10 +99,18 @@ class CNNHead(nn.Module):
         return self.bn1(nn.functional.leaky_relu(self.fc1(x)))
 
 
-def _from_imagenet(weights: StateDict) -> StateDict:
-    """Trunk only, without the RGB stem and the classifier, which are drawn anew in the published networks."""
-    return {f"cnn.{name}": w for name, w in weights.items() if name != "conv1.weight" and not name.startswith("fc.")}
+def _trunk_with_stem(weights: StateDict) -> StateDict:
+    return {f"cnn.{name}": weight for name, weight in weights.items() if not name.startswith("fc.")}
 
 
-imagenet_resnet18 = PretrainedSource("timm/resnet18.tv_in1k", _from_imagenet, licence="BSD-3-Clause")
-"""torchvision's ImageNet weights, under torchvision's names, for networks whose trunk is `cnn`."""
+def _trunk(weights: StateDict) -> StateDict:
+    return {name: weight for name, weight in _trunk_with_stem(weights).items() if name != "cnn.conv1.weight"}
+
+
+_HUB_ID, _LICENCE = "timm/resnet18.tv_in1k", "BSD-3-Clause"
+
+imagenet_resnet18 = PretrainedSource(_HUB_ID, _trunk, _LICENCE)
+"""torchvision's ImageNet weights for networks whose trunk is `cnn`; stem and classifier are drawn anew."""
+
+imagenet_resnet18_rgb = PretrainedSource(_HUB_ID, _trunk_with_stem, _LICENCE)
+"""The same for networks that keep the stem of three planes."""

@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 
 from omni_bench.errors import BenchError
 from omni_bench.models.resnet import CNNHead
-from omni_bench.signal import MorletMap
+from omni_bench.signal import MorletMap, min_max
 
 
 class TimeConvCNN(CNNHead):
@@ -95,13 +95,6 @@ class TimeConvCNN(CNNHead):
         x = functional.relu(_convolve_folded(images, first), inplace=True)
         x = functional.relu(_convolve_folded(x, second), inplace=True)
         return self.cnn.conv1(x)
-
-
-def min_max(maps: Tensor) -> Tensor:
-    """Each image ``(n_freqs, n_times)`` of a batch scaled to 0..255; a constant one becomes 0."""
-    low, high = (bound[..., None] for bound in torch.aminmax(maps.flatten(-2), dim=-1, keepdim=True))
-    scale = torch.where(high > low, 255 / (high - low), 0.0)
-    return (maps - low) * scale
 
 
 def _convolve_folded(x: Tensor, conv: nn.Conv2d) -> Tensor:

@@ -10,8 +10,7 @@ from torch.nn import functional
 from omni_bench.models.event_input import HALF_WIDTH, EventImage
 from omni_bench.models.pretrained import PretrainedSource, StateDict
 from omni_bench.models.requirements import require_n_times, require_one_channel, require_sfreq
-from omni_bench.models.timeconv_cnn import min_max
-from omni_bench.signal import MorletMap
+from omni_bench.signal import MorletMap, min_max
 
 
 class Block(nn.Module):

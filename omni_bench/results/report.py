@@ -1,7 +1,267 @@
-"""A run's page."""
+"""The page of a run: what its files say, for a person to look at."""
 
+import os
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+import pandas as pd
+import yaml
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from omni_bench.errors import BenchError
+from omni_bench.results import figures
+from omni_bench.results.record import read_record, write_atomically
+from omni_bench.results.strips import PATIENT, channel_strips, in_shaft_order
+
+STRIPS_PER_PAGE = 16
+"""Patients of one figure of channel strips: a printed page."""
+STRIP_PAGES = 4
+"""Figures of channel strips that the page shows; the folder has all."""
+HEADLINES = ("auc", "outcome_auc", "f1_macro", "balanced_accuracy", "r2", "pearson", "rmse")
+"""Metrics that stand large at the top, as many as four of those that there are."""
 
 
-def write_report(folder: Path) -> None:
-    """Write ``report.html``."""
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the page: PNG and CSV of that `name` lie in the run's ``figures``."""
+
+    name: str
+    alt: str
+    caption: str
+    svg: Markup
+
+
+@dataclass
+class Section:
+    """A part of the page: pictures, or why there are none."""
+
+    title: str
+    intro: str = ""
+    pictures: list[Picture] = field(default_factory=list)
+    absent: str = ""
+    wide: bool = True
+
+
+@dataclass(frozen=True)
+class Run:
+    """The files of a run directory; None where there is no such file."""
+
+    folder: Path
+    record: dict[str, Any]
+    config: dict[str, Any]
+    scores: pd.DataFrame | None
+    patients: pd.DataFrame | None
+    training: pd.DataFrame | None
+    examples: dict[str, np.ndarray] | None
+
+    @property
+    def classes(self) -> list[str]:
+        """Class names of the task card; without a card, those of the score columns."""
+        named = self.config.get("task", {}).get("classes")
+        if named or self.scores is None:
+            return list(named or [])
+        columns = [str(name).removeprefix("prob_") for name in self.scores if str(name).startswith("prob_")]
+        return columns or ["negative", "positive"]
+
+    @property
+    def threshold(self) -> float | None:
+        return self.record["threshold"]["value"] if self.record.get("threshold") else None
+
+    def picture(self, name: str, figure: Figure, data: pd.DataFrame, alt: str, caption: str = "") -> Picture:
+        """Write a figure and its data beside each other."""
+        folder = self.folder / "figures"
+        folder.mkdir(exist_ok=True)
+        part = folder / f".{name}-{os.getpid()}.part"
+        part.write_bytes(figures.png(figure))
+        os.replace(part, folder / f"{name}.png")
+        write_atomically(folder / f"{name}.csv", data.to_csv(index=data.index.name is not None))
+        return Picture(name, alt, caption, Markup(figures.svg(figure)))  # noqa: S704: matplotlib escapes its texts
+
+
+def write_report(folder: Path) -> Path:
+    """Write ``report.html`` and ``figures/`` from the files of a run directory; again at any time, with the same result.
+
+    Returns
+    -------
+    Path of the page.
+
+    Raises
+    ------
+    BenchError
+        There is no run in the folder.
+    """
+    run = _read(Path(folder))
+    sections = [_curves(run), _outcome(run), _strips(run), _training(run), _examples(run)]
+    loader = jinja2.PackageLoader("omni_bench.results")
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"number": _number, "count": _count, "metric_name": _metric_name, "text": _text}
+    page = environment.get_template("report.html").render(
+        run=run,
+        record=run.record,
+        config=run.config,
+        sections=[section for section in sections if section],
+        marks=_marks(run.record),
+        headlines=[name for name in HEADLINES if name in run.record["metrics"]][:4],
+        config_text=_read_text(run.folder / "config.yaml"),
+    )
+    write_atomically(run.folder / "report.html", page)
+    return run.folder / "report.html"
+
+
+def _read(folder: Path) -> Run:
+    record = read_record(folder)
+    if record is None:
+        raise BenchError(f"{folder}: no readable result.json: name a run directory (outputs/<dataset>/<task>/.../seed-...)")
+    examples = None
+    if (folder / "examples.npz").is_file():
+        with np.load(folder / "examples.npz", allow_pickle=False) as file:
+            examples = dict(file)
+    return Run(
+        folder,
+        record,
+        config=yaml.safe_load(_read_text(folder / "config.yaml")) or {},
+        scores=_table(folder / "scores.parquet"),
+        patients=_table(folder / "patients.parquet"),
+        training=pd.read_csv(folder / "metrics.csv") if (folder / "metrics.csv").is_file() else None,
+        examples=examples,
+    )
+
+
+def _table(file: Path) -> pd.DataFrame | None:
+    return pd.read_parquet(file) if file.is_file() else None
+
+
+def _read_text(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def _marks(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """What keeps a run from being a benchmark result, and what a reader must know first: mark, explanation."""
+    weights, threshold = record.get("weights") or {}, record.get("threshold")
+    unfinished = record["status"] != "completed"
+    marks = {
+        record["status"]: record.get("error", "this run has not finished: no result") if unfinished else "",
+        "synthetic data": "signals and labels were generated" if record.get("synthetic") else "",
+        "reduced settings": "smaller than the task's and model's own settings" if record.get("reduced") else "",
+        "random weights": "nothing was pretrained" if weights.get("source") == "random" else "",
+    }
+    if threshold:
+        rules = {
+            "youden_test": "chosen on the test labels: metrics at it are optimistic",
+            "inherited": "not chosen on this run's data but taken from the run of the checkpoint",
+        }
+        marks["fallback threshold"] = rules.get(threshold["rule"], "")
+    return [(mark, why) for mark, why in marks.items() if why]
+
+
+def _curves(run: Run) -> Section:
+    scores = run.scores
+    section = Section("Discrimination", "Units of the test split that have both a label and a score.")
+    if scores is None:
+        section.absent = "No table of scores (scores.parquet): no curves."
+    elif "target" in scores:
+        section.title = "Predicted against target"
+        alt = f"Scatter of predicted value against target of {len(scores)} test units"
+        columns = [name for name in ("unit_id", "source", "subject", "target", "predicted") if name in scores]
+        section.pictures.append(run.picture("predicted", figures.predicted_against_target(scores), scores[columns], alt))
+    else:
+        points = figures.curve_points(scores, run.classes)
+        if points.empty:
+            section.absent = "The test split has no scored units of both classes: no ROC and no precision–recall curve."
+        else:
+            rest = "" if "score" in scores else "each class against the rest, "
+            alt = f"ROC and precision–recall curves, {rest}of {', '.join(points['class'].unique())}"
+            section.pictures.append(run.picture("roc_pr", figures.roc_pr(scores, run.classes), points, alt))
+        section.pictures += _confusion(run, scores)
+    return section
+
+
+def _confusion(run: Run, scores: pd.DataFrame) -> list[Picture]:
+    known = scores[scores["label"].notna() & scores["predicted"].notna()]
+    if known.empty:
+        return []
+    places = range(len(run.classes))
+    counts = pd.crosstab(known["label"].astype(int), known["predicted"].astype(int)).reindex(index=places, columns=places, fill_value=0)
+    counts = counts.set_axis(pd.Index(run.classes, name="true"), axis=0).set_axis(run.classes, axis=1)
+    rows = "; ".join(f"true {true}: " + ", ".join(f"{n} {name}" for name, n in row.items()) for true, row in counts.iterrows())
+    caption = "Confusion matrix, number of units. Shade: share of the row."
+    return [run.picture("confusion", figures.confusion(counts), counts, f"Confusion matrix, predicted classes. {rows}", caption)]
+
+
+def _outcome(run: Run) -> Section | None:
+    if run.patients is None:
+        return None
+    patients = run.patients
+    section = Section(
+        "Resection and outcome",
+        "Resection ratio: the share of a patient's summed channel scores that lay in resected channels. "
+        "If scores mark what must go, it is higher in patients who became seizure-free.",
+    )
+    known = patients[patients["resection_ratio"].notna()]
+    if known["outcome"].notna().any():
+        free = known["outcome"].dropna().astype(bool)
+        alt = f"Resection ratio of {int(free.sum())} seizure-free and {int((~free).sum())} not seizure-free patients"
+        section.pictures.append(run.picture("resection_by_outcome", figures.resection_by_outcome(patients), patients, alt))
+    else:
+        section.absent = "No patient with known outcome and resection: no resection ratio by outcome."
+    return section
+
+
+def _strips(run: Run) -> Section | None:
+    needed = {*PATIENT, "channel", "score", "soz", "resected"}
+    if run.scores is None or not needed <= set(run.scores):
+        return None
+    patients = list(run.scores.groupby(PATIENT, sort=True).indices)
+    section = Section("Channels of each patient", "Height: score of the channel. Contacts run along their shafts.")
+    if run.scores["soz"].isna().all():
+        section.intro += " No channel has a known SOZ label."
+    if run.scores["resected"].isna().all():
+        section.intro += " No channel is known to be resected or preserved."
+    pages = [patients[i : i + STRIPS_PER_PAGE] for i in range(0, len(patients), STRIPS_PER_PAGE)]
+    index = pd.MultiIndex.from_frame(run.scores[PATIENT])
+    for number, page in enumerate(pages, 1):
+        part = run.scores[index.isin(page)]
+        columns = [name for name in ("source", "subject", "channel", "score", "label", "predicted", "soz", "resected") if name in part]
+        alt = f"Strips of channel scores of {len(page)} patients: {', '.join(subject for _, subject in page)}"
+        name = "channel_strips" if len(pages) == 1 else f"channel_strips_{number:02d}"
+        picture = run.picture(name, channel_strips(part, run.threshold), in_shaft_order(part)[columns], alt)
+        if number <= STRIP_PAGES:
+            section.pictures.append(picture)
+    if len(pages) > STRIP_PAGES:
+        shown = STRIP_PAGES * STRIPS_PER_PAGE
+        section.intro += f" The first {shown} of {len(patients)} patients are shown; all are in figures/channel_strips_*.png."
+    return section
+
+
+def _training(run: Run) -> Section:
+    section = Section("Training")
+    if run.training is None or run.training["value"].notna().sum() == 0:
+        section.absent = "No training curves: nothing was trained in this run, or its metrics.csv is absent."
+        return section
+    names = ", ".join(run.training["metric"].unique())
+    alt = f"Training curves of {names}, by optimiser step"
+    section.pictures.append(run.picture("training_curves", figures.training_curves(run.training), run.training, alt))
+    return section
+
+
+def _examples(run: Run) -> Section:
+    section = Section("Signals", "A test window of a high- and of a low-scored channel of each class.")
+    examples = run.examples or {}
+    keys = sorted(key for key in examples if key.startswith("signal_"))
+    if not keys:
+        section.absent = "No example windows (examples.npz): no traces and maps."
+    for key in keys:
+        label = int(key.removeprefix("signal_"))
+        class_name = run.classes[label] if label < len(run.classes) else f"class {label}"
+        signal, sfreq = examples[key].astype(np.float32), float(examples["sfreq"])
+        unit = str(examples.get(f"name_{label}", ""))
+        data = pd.DataFrame({"time_s": np.arange(len(signal)) / sfreq, "microvolt": signal})
+        alt = f"Trace and time-frequency map of {len(signal) / sfreq:g} s of a {class_name} channel, {unit}"
+        picture = figures.trace_and_map(signal, sfreq, f"{class_name}: {unit}")
+        section.pictures.append(run.picture(f"trace_{re.sub(r'[^A-Za-z0-9]+', '_', class_name)}", picture, data, alt))
+    return section

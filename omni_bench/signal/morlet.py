@@ -38,6 +38,8 @@ class MorletMap(nn.Module):
         Rows, linearly spaced from ``fmax`` (row 0) down to ``fmin``, both included.
     fmin, fmax : float
         Frequency range in Hz, at most the Nyquist frequency.
+    keep : slice, optional
+        Samples of the window to return, all unless given; a short piece needs a shorter FFT.
 
     Notes
     -----
@@ -45,37 +47,48 @@ class MorletMap(nn.Module):
     complex coefficients for that; run it under ``torch.no_grad`` when the signal needs no gradient.
     """
 
-    def __init__(self, n_times: int, sfreq: float, n_freqs: int = 224, fmin: float = 10.0, fmax: float = 300.0) -> None:
+    def __init__(
+        self,
+        n_times: int,
+        sfreq: float,
+        n_freqs: int = 224,
+        fmin: float = 10.0,
+        fmax: float = 300.0,
+        keep: slice | None = None,
+    ) -> None:
         super().__init__()
         if not 0 < fmin < fmax <= sfreq / 2:
             raise ValueError(f"need 0 < fmin < fmax <= sfreq/2, got fmin={fmin}, fmax={fmax}, sfreq={sfreq}")
-        self.n_times, self.n_freqs = n_times, n_freqs
+        first, stop, _ = (keep or slice(None)).indices(n_times)
+        self.n_kept, self.n_freqs = stop - first, n_freqs
         period = 2 * n_times + 1
         freqs = torch.linspace(fmax, fmin, n_freqs, dtype=torch.float64)
         scales = CYCLES / freqs
 
         reach = math.ceil(REACH * CYCLES / fmin * sfreq)
         cut_off = fmax * (1 + REACH / (2 * math.pi * CYCLES)) > sfreq / 2
-        comfortable = scipy.fft.next_fast_len(n_times + 2 * reach)
+        comfortable = scipy.fft.next_fast_len(self.n_kept + 2 * reach, real=True)
         lead = math.ceil(n_times / 2)
-        if cut_off or comfortable >= period:
-            self.n_fft, self.offset = period, lead
+        if cut_off or (comfortable >= period and keep is None):
+            self.n_fft, self.offset = period, lead + first
+            start = 0
         else:
             self.n_fft, self.offset = comfortable, reach
+            start = lead + first - reach
 
         norms = torch.stack([_gaussians(f[None], sfreq, period, period).norm() for f in freqs])
         gains = math.sqrt(period) / norms / scales.sqrt()
         filters = _gaussians(freqs, sfreq, self.n_fft, period) * gains[:, None]
         self.register_buffer("filters", filters.float(), persistent=False)
-        self.register_buffer("window", (lead - self.offset + torch.arange(self.n_fft)) % period, persistent=False)
+        self.register_buffer("window", (start + torch.arange(self.n_fft)) % period, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         spectrum = torch.fft.rfft(_reflect(x)[..., self.window])[..., None, :]
-        amplitude = x.new_empty(*x.shape[:-1], self.n_freqs, self.n_times)
+        amplitude = x.new_empty(*x.shape[:-1], self.n_freqs, self.n_kept)
         for first in range(0, self.n_freqs, ROWS):
             rows = slice(first, first + ROWS)
             coefficients = torch.fft.ifft(spectrum * self.filters[rows], n=self.n_fft)
-            coefficients = coefficients[..., self.offset : self.offset + self.n_times]
+            coefficients = coefficients[..., self.offset : self.offset + self.n_kept]
             if coefficients.requires_grad:
                 amplitude[..., rows, :] = coefficients.abs()
             else:
@@ -91,6 +104,13 @@ def morlet_map(x: Tensor, sfreq: float, n_freqs: int = 224, fmin: float = 10.0, 
 @lru_cache(maxsize=8)
 def _transform(n_times: int, sfreq: float, n_freqs: int, fmin: float, fmax: float, device: torch.device) -> MorletMap:
     return MorletMap(n_times, sfreq, n_freqs, fmin, fmax).to(device)
+
+
+def min_max(images: Tensor) -> Tensor:
+    """Each image ``(n_freqs, n_times)`` of a batch scaled to 0..255; a constant one becomes 0."""
+    low, high = (bound[..., None] for bound in torch.aminmax(images.flatten(-2), dim=-1, keepdim=True))
+    scale = torch.where(high > low, 255 / (high - low), 0.0)
+    return torch.addcmul(-low * scale, images, scale)
 
 
 def _gaussians(freqs: Tensor, sfreq: float, n_fft: int, period: int) -> Tensor:

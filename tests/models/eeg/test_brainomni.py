@@ -154,6 +154,14 @@ def test_gradients(model):
     assert_gradients(model, 20 * torch.randn(2, 4, 700, generator=torch.Generator().manual_seed(0)))
 
 
+def test_a_change_of_precision_leaves_the_stored_rotations_complex():
+    network = BrainOmniNetwork(256)
+    name = "blocks.3.time_attn.rope_embedding_layer.rotate"
+    before = network.state_dict()[name]
+    assert before[7, 1].angle() == pytest.approx(7 * 10000 ** (-2 / 128) - 2 * np.pi, rel=1e-5)
+    assert torch.equal(network.to(torch.float64).state_dict()[name], before)
+
+
 def test_eval_mode_has_no_dropout(model):
     x = 20 * torch.randn(1, 4, 700, generator=torch.Generator().manual_seed(0))
     model.eval()

@@ -1,6 +1,7 @@
 """What every intracranial network promises: shapes, head, gradients, sizes that adapt, clear refusals."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from omni_bench.errors import BenchError
 from omni_bench.models.ast import AST
 from omni_bench.models.clap import CLAP
 from omni_bench.models.eegnet_1ch import EEGNet1ch, LongConv1d
-from omni_bench.models.handcrafted import Handcrafted
+from omni_bench.models.handcrafted import Handcrafted, handcrafted_features
+from omni_bench.models.mel import LogMel
 from omni_bench.models.patch_transformer import PatchTransformer
 from omni_bench.models.pyhfo import EHFO, PyHFO, PyHFOOmni
 from omni_bench.models.recurrent import EventLSTM, SegmentLSTM
@@ -41,7 +43,7 @@ SEGMENTS: dict[str, tuple[type[nn.Module], dict]] = {
     "seegnet": (SEEGNet, {}),
     "lstm_segment": (SegmentLSTM, {"hidden_size": 16}),
     "timesnet_segment": (SegmentTimesNet, {"n_blocks": 1, "d_model": 8, "d_ff": 8}),
-    "vit_segment": (SegmentViT, {"n_layers": 1, "fmax": 150}),
+    "vit_segment": (SegmentViT, {"n_layers": 1, "fmax": 150, "n_freqs": 32}),
     "clap": (CLAP, {"config": TINY_TOWER}),
     "ast": (AST, {"n_blocks": 1}),
     "eegnet_1ch": (EEGNet1ch, {}),
@@ -135,6 +137,15 @@ def test_two_channels_are_refused(name: str) -> None:
 def test_rate_too_low_for_the_image_is_refused(name: str, sfreq: float) -> None:
     with pytest.raises(BenchError, match=f"{name}: sfreq={sfreq:g} Hz, expected at least"):
         make(name, n_times=2000, sfreq=sfreq)
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
+def test_features_keep_full_precision_under_autocast(precision: torch.dtype) -> None:
+    x = 1e3 * noise(1, 4000)
+    features = LogMel(1000.0, 512, 100, 64), partial(handcrafted_features, sfreq=1000.0)
+    full = [function(x[:, 0]) for function in features]
+    with torch.autocast("cpu", precision):
+        torch.testing.assert_close([function(x[:, 0]) for function in features], full)
 
 
 def test_fft_convolution_equals_the_direct_one() -> None:

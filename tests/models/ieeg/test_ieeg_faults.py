@@ -3,13 +3,13 @@
 import pytest
 import torch
 from torch import Tensor, nn
-from weights import golden_input
 
 from omni_bench.models.ast import AST
 from omni_bench.models.clap import CLAP
 from omni_bench.models.seegnet import SEEGNet
 from omni_bench.models.timesnet import EventTimesNet
 from omni_bench.models.vit import EventViT
+from tests.weights import golden_input
 
 MINUTE = {"n_chans": 1, "n_outputs": 1, "n_times": 60_000, "sfreq": 1000.0}
 

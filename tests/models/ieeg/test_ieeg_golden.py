@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from weights import fill_by_name, golden_input
 
 from omni_bench.models.ast import AST
 from omni_bench.models.clap import CLAP
@@ -18,6 +17,7 @@ from omni_bench.models.recurrent import EventLSTM, SegmentLSTM
 from omni_bench.models.seegnet import SEEGNet
 from omni_bench.models.timesnet import EventTimesNet, SegmentTimesNet
 from omni_bench.models.vit import EventViT, SegmentViT
+from tests.weights import fill_by_name, golden_input
 
 EVENT = {"n_chans": 1, "n_times": 2000, "sfreq": 1000.0, "compat": "reference"}
 MINUTE = {"n_chans": 1, "n_times": 60_000, "sfreq": 1000.0, "compat": "reference"}

@@ -5,13 +5,13 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import nn
-from weights import fill_by_name, golden_input
 
 from omni_bench.models.ast import AST
 from omni_bench.models.clap import CLAP
-from omni_bench.models.pyhfo import PyHFOOmni
+from omni_bench.models.pyhfo import EHFO, PyHFOOmni
 from omni_bench.models.resnet import ResNet18
 from omni_bench.models.vit import Block, EventViT
+from tests.weights import fill_by_name, golden_input
 
 EVENT = {"n_chans": 1, "n_outputs": 3, "n_times": 2000, "sfreq": 1000.0}
 MINUTE = {"n_chans": 1, "n_outputs": 2, "n_times": 60_000, "sfreq": 1000.0}
@@ -70,6 +70,14 @@ def test_imagenet_resnet_keeps_the_new_stem() -> None:
     assert missing == {"cnn.conv1.weight", "cnn.fc.0.weight", "cnn.fc.0.bias"}
     assert torch.equal(net.cnn.conv1.weight, stem)
     assert torch.equal(net.cnn.layer4[1].conv2.weight, hub["layer4.1.conv2.weight"])
+
+
+def test_imagenet_resnet_with_three_planes_takes_the_stem() -> None:
+    hub = {name: weight for name, weight in ResNet18(3, 1000).state_dict().items() if not name.startswith("fc.")}
+    net = EHFO(1, 1, 2000, 1000.0)
+    outcome = net.load_state_dict(net.pretrained_source.convert(hub), strict=False)
+    assert not outcome.unexpected_keys
+    assert torch.equal(net.cnn.conv1.weight, hub["conv1.weight"])
 
 
 def test_imagenet_vit_keeps_the_first_plane() -> None:

@@ -1,0 +1,40 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Everything lives in $(VENV).
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# One thread per process: tests start several processes, and two spinning OpenMP teams on two cores are slower than one each.
+TEST_ENV := HF_HUB_OFFLINE=1 WANDB_MODE=offline OMP_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow lint format clean
+
+help: ## show this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## make the virtual environment and install the package with all extras
+
+$(STAMP): pyproject.toml constraints-cpu.txt tools/install.sh tools/check_torchaudio.py
+	bash tools/install.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+demo: $(STAMP) ## train and evaluate on the embedded demo cohort, with a picture at the end
+	$(BIN)/python -m omni_bench task=region model=timeconv_cnn
+
+test: $(STAMP) ## fast tests, under ten minutes on two cores
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2
+
+test-slow: $(STAMP) ## the rest: full sizes, kills and restarts, whole runs
+	$(TEST_ENV) $(BIN)/python -m pytest -n 2 -m slow --timeout=1800
+
+lint: $(STAMP) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## rewrite the sources in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove the environment and what builds left
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Virtual environment with the package and all its extras: tools/install.sh PYTHON VENV
+# A machine with an NVIDIA GPU gets the newest torch with CUDA; any other one the CPU build and a torchaudio that works beside it.
+set -euo pipefail
+python=$1 venv=$2
+cd "$(dirname "$0")/.."
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+constraints=()
+if ! nvidia-smi >/dev/null 2>&1; then constraints=(-c constraints-cpu.txt); fi
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${constraints[@]}" -e ".[foundation,sweep,interpret,dev]"
+"$venv/bin/python" tools/check_torchaudio.py
