@@ -3,9 +3,9 @@
     python benchmarks/mamba.py [--seconds 30] [--batch 1] [--repeats 5]
 
 Three sequences: EEGMamba's Mamba-2 layer on 19 channels (one token per channel and second), FEMBA's Mamba layer (one
-token per 16 samples at 256 Hz) and the Mamba layer of FEMBA's classifier. Times are CPU milliseconds on one core, the best
-of the repeats, which alternate between the two sides; memory is how far the resident size rose at its peak, each side
-in a process of its own (Linux). All in float32; the largest difference between the two sides is printed.
+token per 16 samples at 256 Hz) and the Mamba layer of FEMBA's classifier. Times are CPU milliseconds on one core, the
+best of the repeats, which alternate between the two sides; memory is how far the resident size rose at its peak, each
+side in a process of its own (Linux). All in float32; the largest difference between the two sides is printed.
 """
 
 import argparse

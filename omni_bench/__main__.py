@@ -12,7 +12,7 @@ python -m omni_bench dataset=omni_ieeg paths.data=DIR        the same on real re
 python -m omni_bench -m model=a,b seed=0,1,2                 a sweep; finished runs are recognised
 python -m omni_bench +experiment=omni_ieeg/table5            a table of a paper
 
-Other commands: omni_bench.prepare
+Other commands: python -m omni_bench.prepare --help
 """
 
 

@@ -174,6 +174,7 @@ class Config:
     n_boot: int = 1000
     experiment: str | None = _prose(None)
     run_name: str = _prose()
+    verify: bool = _prose(False)
 
 
 def identity(cfg: DictConfig) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from omegaconf import DictConfig, OmegaConf
 from omni_bench.data.splits import check_leaks
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import evaluate
+from omni_bench.files import write_atomically, write_table
 from omni_bench.results.console import print_result
-from omni_bench.results.record import Record, read_record, write_atomically, write_table
+from omni_bench.results.record import Record, read_record
 from omni_bench.results.report import write_report
 from omni_bench.steps import (
     baseline_metrics,

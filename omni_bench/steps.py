@@ -20,6 +20,7 @@ from omni_bench.data.preprocess import Preprocessing
 from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import Evaluation, evaluate
+from omni_bench.files import renamed
 from omni_bench.models.build import build_net
 from omni_bench.models.weights import load_starting_weights
 from omni_bench.modules.learner import load_network
@@ -43,6 +44,25 @@ def identity_of(cfg: DictConfig) -> dict[str, Any]:
     }
 
 
+def acquire(cfg: DictConfig) -> None:
+    """Put the dataset where its card says, by the card's own way: a download, or a generator.
+
+    Raises
+    ------
+    BenchError
+        The card knows no way, or the data cannot be had.
+    """
+    root = Path(cfg.dataset.root).expanduser()
+    if root.is_dir():
+        return
+    if not cfg.dataset.acquire or (cfg.offline and not cfg.dataset.synthetic):
+        raise BenchError(
+            f"dataset={cfg.dataset.name}: no folder {root}: put the data there ({cfg.dataset.access or 'access unknown'}), "
+            "or name their folder with paths.data="
+        )
+    instantiate(cfg.dataset.acquire)(root)
+
+
 def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
     """The task's part of the dataset, preprocessed and stored.
 
@@ -52,13 +72,13 @@ def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
         The data are not there, or a recording is broken and ``on_error=raise``.
     """
     root = Path(cfg.dataset.root).expanduser()
+    if cfg.dataset.synthetic:
+        acquire(cfg)
     if not root.is_dir():
-        if not (cfg.dataset.synthetic and cfg.dataset.acquire):
-            raise BenchError(
-                f"dataset={cfg.dataset.name}: no folder {root}: put the data there, name their folder with paths.data=, "
-                f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset=demo_ieeg needs none"
-            )
-        instantiate(cfg.dataset.acquire)(root)
+        raise BenchError(
+            f"dataset={cfg.dataset.name}: no folder {root}: put the data there, name their folder with paths.data=, "
+            f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset=demo_ieeg needs none"
+        )
     read = instantiate(cfg.dataset.read)
     cohort = read(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
     return prepare(
@@ -208,7 +228,8 @@ def examples_of(data: WindowDataModule, scores: pd.DataFrame, file: Path) -> Non
             row = of_unit.index[0]
             kept[f"signal_{label}"] = WindowDataset(windows, data.n_times)[row][0].numpy()[0]
             kept[f"name_{label}"] = windows.loc[row, "sample_id"]
-    np.savez_compressed(file, **kept)
+    with renamed(file) as part, part.open("wb") as stream:
+        np.savez_compressed(stream, **kept)
 
 
 def plain(node: DictConfig) -> dict[str, Any]:

@@ -21,3 +21,13 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no golden data or real recordings at {SHARED}: set OMNI_BENCH_SHARED")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def demo_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The smallest demo cohort that holds every source and both outcomes; read-only by agreement."""
+    from omni_bench.datasets.demo_ieeg import write_demo_ieeg
+
+    root = tmp_path_factory.mktemp("demo") / "demo_ieeg"
+    write_demo_ieeg(root, n_patients=8)
+    return root

@@ -88,7 +88,7 @@ class Cohort:
     unit
         Unit of the stored numbers where file headers are wrong about it.
     excluded
-        What was left out and why, with counts.
+        What was left out and why, with counts; one entry per reason.
     """
 
     name: str
@@ -108,6 +108,7 @@ class Cohort:
             object.__setattr__(self, name, table)
         if self.recordings.empty:
             raise BenchError(f"{self.root}: no recordings found: check paths.data")
+        object.__setattr__(self, "excluded", _tally(self.excluded))
 
     def __iter__(self) -> Iterator[Recording]:
         return (self.open(recording) for recording in self.recordings["recording"])
@@ -116,9 +117,19 @@ class Cohort:
         return len(self.recordings)
 
     def open(self, recording: str) -> Recording:
-        """The signal of one recording, its good channels only, under their raw names."""
+        """The signal of one recording, its good channels only, under their raw names.
+
+        Raises
+        ------
+        BenchError
+            No such recording, or none of its channels is good; see also `open_recording`.
+        """
+        if recording not in set(self.recordings["recording"]):
+            raise BenchError(f"{self.name}: no recording {recording}{near(recording, self.recordings['recording'])}")
         row = self.recordings.set_index("recording").loc[recording]
         channels = self.channels[(self.channels["recording"] == recording) & self.channels["good"].fillna(True)]
+        if channels.empty:
+            raise BenchError(f"{self.root / row['path']}: none of its channels is good: correct its channels.tsv")
         return open_recording(self.root / row["path"], channels["raw_name"].tolist(), self.unit)
 
     def filter(self, **conditions: Any) -> "Cohort":
@@ -184,6 +195,15 @@ class Cohort:
     def _any_channel(self, column: str) -> pd.Series:
         positive = self.channels.loc[self.channels[column].fillna(False).astype(bool), "recording"]
         return self.recordings["recording"].isin(positive)
+
+
+def _tally(excluded: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One entry per reason, in order of first appearance."""
+    counts: dict[tuple[str, str], int] = {}
+    for entry in excluded:
+        key = (entry["what"], entry["reason"])
+        counts[key] = counts.get(key, 0) + entry["n"]
+    return [{"what": what, "reason": reason, "n": n} for (what, reason), n in counts.items()]
 
 
 def _is_in(values: pd.Series, wanted: Any) -> pd.Series:

@@ -16,6 +16,17 @@ from omni_bench.data.store import map_signal
 from omni_bench.errors import BenchError
 
 
+class _Column:
+    """Values of which few are distinct, so that many windows travel to a worker process in few bytes."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.distinct, codes = np.unique(values, return_inverse=True)
+        self.codes = codes.astype(np.min_scalar_type(len(self.distinct)))
+
+    def __getitem__(self, i: int) -> Any:
+        return self.distinct[self.codes[i]]
+
+
 class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
     """Windows of stored signals.
 
@@ -31,18 +42,18 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
     """
 
     def __init__(self, windows: pd.DataFrame, n_times: int) -> None:
-        paths, self._path = np.unique(windows["path"].astype(str).to_numpy(), return_inverse=True)
-        self._paths = [Path(path) for path in paths]
-        self._row = windows["row"].to_numpy("int64")
-        self._first = windows["first"].to_numpy("int64")
-        self._label = windows["label"].astype("Float64").to_numpy("float64", na_value=np.nan)
+        self._path = _Column(windows["path"].to_numpy(str))
+        self._row = _Column(windows["row"].to_numpy("int64"))
+        self._first = _Column(windows["first"].to_numpy("int64"))
+        self._label = _Column(windows["label"].astype("Float64").to_numpy("float64", na_value=np.nan))
+        self._len = len(windows)
         self.n_times = n_times
 
     def __len__(self) -> int:
-        return len(self._first)
+        return self._len
 
     def __getitem__(self, i: int) -> tuple[Tensor, Tensor, int]:
-        signal = map_signal(self._paths[self._path[i]])
+        signal = map_signal(Path(self._path[i]))
         row, first = self._row[i], self._first[i]
         rows = signal if row < 0 else signal[row : row + 1]
         x = torch.from_numpy(np.array(rows[:, first : first + self.n_times]))
@@ -52,14 +63,15 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
 class BalancedSampler(Sampler[int]):
     """Draws with replacement: every class alike, every unit of a class alike, every window of a unit alike.
 
-    The draw is a function of seed and epoch; ranks of a distributed run take every ``world``-th of the same draw.
+    The draw is a function of seed and epoch; ranks of a distributed run take every ``world``-th of the same draw, each
+    equally many, since a rank with a batch more than others would wait for them for ever.
 
     Parameters
     ----------
     classes, units
         Of each window; a regression target may give one class to all.
     num_samples
-        Windows of an epoch over all ranks.
+        Windows of an epoch over all ranks; rounded up to a multiple of their number.
 
     Attributes
     ----------
@@ -75,7 +87,7 @@ class BalancedSampler(Sampler[int]):
         units_of_class = frame.groupby("class")["unit"].transform("nunique")
         weights = 1 / (per_unit * units_of_class * frame["class"].nunique())
         self.weights = weights.to_numpy("float64") / weights.sum()
-        self.num_samples = num_samples
+        self.per_rank = math.ceil(num_samples / world)
         self.seed, self.rank, self.world = seed, rank, world
         self.epoch = self.start = 0
 
@@ -86,12 +98,12 @@ class BalancedSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         rng = np.random.default_rng([self.seed, self.epoch])
-        drawn = rng.choice(len(self.weights), self.num_samples, p=self.weights)
+        drawn = rng.choice(len(self.weights), self.per_rank * self.world, p=self.weights)
         yield from drawn[self.rank :: self.world][self.start :].tolist()
 
     def __len__(self) -> int:
         # Lightning counts the batches of a resumed epoch from its beginning, so `start` does not shorten it
-        return math.ceil((self.num_samples - self.rank) / self.world)
+        return self.per_rank
 
 
 class WindowDataModule(L.LightningDataModule):

@@ -1,7 +1,7 @@
 """What an EDF or BDF header says that a general reader does not check (Kemp et al. 1992, Kemp and Olivan 2003)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -46,10 +46,13 @@ def edf_channels(path: Path, ch_names: Sequence[str] | None, unit: str | None) -
     Raises
     ------
     BenchError
-        A truncated or broken file, one with gaps, no channel to open, different rates among the wanted channels, or a unit
-        that is no voltage.
+        A truncated or broken file, one with gaps, no channel to open, a wanted channel that is not there or is no voltage,
+        or different rates among the wanted ones.
     """
     header = read_edf_header(path)
+    absent = [name for name in ch_names or () if name not in header.labels]
+    if absent:
+        raise BenchError(f"{path}: no channel {', '.join(absent)} in the file (it has {', '.join(header.labels[:8])}, ...)")
     factors, rates = {}, {}
     for label, rate, spelling in zip(header.labels, header.rates, header.units, strict=True):
         size = volts(spelling or unit or "")
@@ -99,13 +102,9 @@ def read_edf_header(path: Path) -> EdfHeader:
             raise BenchError(f"{path}: no data records ({n_records} of {record_s:g} s): copy the file again")
         annotations = [i for i, label in enumerate(labels) if label in ("EDF Annotations", "BDF Annotations")]
         if fixed[192:197] in (b"EDF+D", b"BDF+D") and annotations:
-            first = annotations[0]
-
-            def onset(record: int) -> float:
-                file.seek(header_bytes + record * offsets[-1] + offsets[first])
-                return float(file.read(offsets[first + 1] - offsets[first]).split(b"\x14")[0].split(b"\x15")[0])
-
-            _check_continuous(path, onset, n_records, record_s)
+            first, stop = offsets[annotations[0]], offsets[annotations[0] + 1]
+            positions = range(header_bytes + first, expected, offsets[-1])
+            _check_continuous(path, _onsets(file, positions, stop - first), record_s)
     signals = [i for i in range(n_signals) if i not in annotations]
     names = _unique(labels)
     rates = [samples[i] / record_s if record_s else 0.0 for i in signals]
@@ -130,11 +129,18 @@ def _width(fixed: bytes) -> int:
     return 3 if fixed[:1] == b"\xff" else 2
 
 
-def _check_continuous(path: Path, onset: Callable[[int], float], n_records: int, record_s: float) -> None:
+def _onsets(file: BinaryIO, positions: range, n_bytes: int) -> Iterator[float]:
+    """Start of each record in seconds: the first thing in its first annotation signal, of ``n_bytes``, at ``positions``."""
+    for position in positions:
+        file.seek(position)
+        yield float(file.read(n_bytes).split(b"\x14")[0].split(b"\x15")[0])
+
+
+def _check_continuous(path: Path, onsets: Iterator[float], record_s: float) -> None:
     """Clinical exports mark continuous files as discontinuous, too, so the records' own times decide."""
-    begin = onset(0)
-    for record in range(n_records):
-        expected, found = begin + record * record_s, onset(record)
+    begin = next(onsets)
+    for record, found in enumerate(onsets, start=1):
+        expected = begin + record * record_s
         if abs(found - expected) > 1e-3:
             raise BenchError(
                 f"{path}: gap in a discontinuous recording (EDF+D): record {record} starts at {found:g} s, expected "

@@ -1,9 +1,9 @@
 """A cohort's recordings into its store: parallel, resumable, with a reason for each one that is left out."""
 
 import logging
-import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,12 +13,11 @@ from rich.progress import track
 
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.preprocess import Preprocessing, preprocess
-from omni_bench.data.recording import open_recording
-from omni_bench.data.store import Stored, leftovers, open_store, source_fingerprint, store_file, write_store
+from omni_bench.data.recording import open_recording, recording_files
+from omni_bench.data.store import Stored, open_store, remove_leftovers, source_fingerprint, store_file, write_store
 from omni_bench.errors import BenchError
 
 log = logging.getLogger(__name__)
-STALE_S = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Job:
 
     @property
     def target(self) -> Path:
-        key = [source_fingerprint(self.raw), self.ch_names, self.line_freq, self.unit, self.steps.identity()]
+        key = [source_fingerprint(recording_files(self.raw)), self.ch_names, self.line_freq, self.unit, self.steps.identity()]
         return store_file(self.folder, self.recording, key)
 
 
@@ -71,9 +70,7 @@ def prepare(
     The cohort without what failed, and the stored file of each recording.
     """
     folder = cache / "store" / cohort.name
-    for part in leftovers(folder):
-        if time.time() - part.stat().st_mtime > STALE_S:
-            part.unlink(missing_ok=True)
+    remove_leftovers(folder)
     good = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].groupby("recording")["raw_name"].agg(tuple)
     jobs, failed = [], {}
     for row in cohort.recordings.itertuples(index=False):
@@ -94,15 +91,19 @@ def prepare(
                 skip_broken=on_error == "skip",
             )
         )
+    unknown = [job.recording for job in jobs if steps.notch and job.line_freq is None]
+    if unknown:
+        log.warning("no line frequency known of %s (%d in all), so no notch: say dataset.line_freq=50 or 60", unknown[0], len(unknown))
     stored: dict[str, Stored] = {}
-    for job, outcome in zip(jobs, _map(jobs, workers), strict=True):
-        if isinstance(outcome, Stored):
-            stored[job.recording] = outcome
-        elif on_error == "raise":
-            raise BenchError(outcome)
-        else:
-            log.warning("left out: %s", outcome)
-            failed[job.recording] = outcome
+    with closing(_map(jobs, workers)) as outcomes:
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            if isinstance(outcome, Stored):
+                stored[job.recording] = outcome
+            elif on_error == "raise":
+                raise BenchError(outcome)
+            else:
+                log.warning("left out: %s", outcome)
+                failed[job.recording] = outcome
     broken = [(name, channel, why) for name, file in stored.items() for channel, why in file.broken.items()]
     if broken and on_error == "raise":
         name, channel, why = broken[0]
@@ -111,13 +112,16 @@ def prepare(
     return cohort.without_channels(broken) if broken else cohort, stored
 
 
-def _map(jobs: list[Job], workers: int) -> Iterator[Stored | str]:
+def _map(jobs: list[Job], workers: int) -> Generator[Stored | str, None, None]:
     title = "preparing recordings"
     if workers == 1:
         yield from track(map(_prepare_one, jobs), title, total=len(jobs))
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
         yield from track(pool.map(_prepare_one, jobs), title, total=len(jobs))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _prepare_one(job: Job) -> Stored | str:

@@ -1,5 +1,7 @@
 """A continuous recording of any format, read lazily in microvolts."""
 
+import glob
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from omni_bench.data.edf import check_edf
+from omni_bench.data.edf import edf_channels, read_edf_header
+from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
 
 READERS = {
@@ -21,8 +24,12 @@ READERS = {
     ".set": "read_raw_eeglab",
     ".cnt": "read_raw_cnt",
 }
-UNITS = {"V": 1e6, "mV": 1e3, "µV": 1.0, "uV": 1.0, "microV": 1.0, "μV": 1.0, "nV": 1e-3}
-"""Spellings of a unit and its size in µV."""
+READER_OPTIONS: dict[str, dict[str, Any]] = {
+    ".edf": {"exclude_after_unique": True, "infer_types": False, "stim_channel": False},
+    ".bdf": {"exclude_after_unique": True, "infer_types": False, "stim_channel": False},
+    ".cnt": {"data_format": "int32"},
+    ".fif": {"allow_maxshield": True},
+}
 
 PLAUSIBLE_UV = (1e-3, 2e4)
 """Median channel standard deviation of real recordings in µV; outside it the unit is wrong."""
@@ -45,7 +52,7 @@ class Recording:
     bads
         Channels that the file itself marks as bad.
     scale
-        Factor from what the format's reader returns to µV.
+        Factors ``(n_channels,)`` from what the format's reader returns to µV.
     """
 
     path: Path
@@ -53,7 +60,7 @@ class Recording:
     ch_names: list[str]
     n_times: int
     bads: list[str]
-    scale: float
+    scale: NDArray[np.float64]
     _raw: Any = field(repr=False)
 
     @property
@@ -67,14 +74,18 @@ class Recording:
         Raises
         ------
         BenchError
-            The file ends before its header says, or has values that are not numbers.
+            The file ends before its header says.
         """
-        picks = None if ch_names is None else [self.ch_names.index(name) for name in ch_names]
+        picks = [self.ch_names.index(name) for name in (self.ch_names if ch_names is None else ch_names)]
+        stop = self.n_times if stop is None else min(stop, self.n_times)
+        if start >= stop:
+            return np.empty((len(picks), 0), np.float32)
         try:
             data = self._raw.get_data(picks=picks, start=start, stop=stop)
         except (OSError, ValueError, IndexError) as error:
-            raise BenchError(f"{self.path}: cannot be read to its end ({error}): copy the file again") from error
-        return (data * self.scale).astype(np.float32)
+            raise BenchError(f"{self.path}: cannot be read to its end ({_reason(error)}): copy the file again") from error
+        data *= self.scale[picks, None]
+        return data.astype(np.float32)
 
 
 def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit: str | None = None) -> Recording:
@@ -85,72 +96,125 @@ def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit
     path
         EDF, BDF, GDF, BrainVision (``.vhdr``), FIF, EEGLAB (``.set``) or CNT.
     ch_names
-        Channels to open, in this order; all by default. Only these are ever read or decoded.
+        Channels to open, in this order; by default all that hold a voltage. Only these are ever read or decoded.
     unit
-        Unit of the stored numbers where the header is wrong about it, for instance ``"µV"``.
+        What the numbers are that the file calls volts: ``"µV"`` for one that opens a million times too large, or names no
+        unit.
 
     Raises
     ------
     BenchError
-        No such file, an unknown format, a broken header, a discontinuous EDF+, channels of different rates among those
-        asked for, an unknown unit, or a channel that is not in the file.
+        No such file, an unknown format, a broken header, no samples, an EDF+D with gaps, channels of different rates among
+        those asked for, an unknown unit, or a channel that is not in the file.
     """
     path = Path(path)
+    recording_files(path)
+    volt = 1.0 if unit is None else volts(unit)
+    if volt is None:
+        raise BenchError(f"dataset.unit={unit}: unknown unit, expected V, mV, µV or nV")
+    raw, factors = _read_raw(path, ch_names, unit)
+    names = list(factors if ch_names is None else ch_names)
+    absent = [name for name in names if name not in factors]
+    if absent:
+        has = ", ".join(list(factors)[:8])
+        raise BenchError(f"{path}: no channel {', '.join(absent)} with a voltage in the file (it has {has}, ...)")
+    raw.pick(names)
+    if not raw.n_times:
+        raise BenchError(f"{path}: no samples: copy the file again")
+    scale = np.array([factors[name] for name in names]) * volt * 1e6
+    return Recording(path, float(raw.info["sfreq"]), names, int(raw.n_times), list(raw.info["bads"]), scale, raw)
+
+
+def channel_names(path: Path) -> list[str]:
+    """Names of all channels in a recording, whatever their unit and rate.
+
+    Raises
+    ------
+    BenchError
+        As `open_recording`.
+    """
+    recording_files(path)
+    if path.suffix.lower() in (".edf", ".bdf"):
+        return read_edf_header(path).labels
+    return list(_open_mne(path).ch_names)
+
+
+def recording_files(path: Path) -> list[Path]:
+    """The files that hold a recording: itself, BrainVision's data file, EEGLAB's ``.fdt``, the parts of a split FIF.
+
+    Raises
+    ------
+    BenchError
+        One of them is not there, or the format is none that can be read.
+    """
     if not path.is_file():
         raise BenchError(f"{path}: no such recording")
-    if path.suffix.lower() not in READERS:
+    suffix = path.suffix.lower()
+    if suffix not in READERS:
         raise BenchError(f"{path}: unknown format {path.suffix!r}, known: {', '.join(READERS)}")
-    if unit is not None and unit not in UNITS:
-        raise BenchError(f"dataset.unit={unit}: unknown unit, known: {', '.join(UNITS)}")
-    raw = _read_raw(path, ch_names)
-    if ch_names is not None:
-        absent = [name for name in ch_names if name not in raw.ch_names]
-        if absent:
-            raise BenchError(f"{path}: no channel {', '.join(absent)} in the file (it has {', '.join(raw.ch_names[:8])}, ...)")
-        raw.reorder_channels(list(ch_names))
-    scale = 1e6 if unit is None else UNITS[unit]
-    return Recording(path, float(raw.info["sfreq"]), list(raw.ch_names), int(raw.n_times), list(raw.info["bads"]), scale, raw)
+    if suffix == ".vhdr":
+        header = path.read_text(encoding="utf-8", errors="surrogateescape")
+        pointer = re.search(r"^DataFile\s*=\s*(.+?)\s*$", header, re.MULTILINE | re.IGNORECASE)
+        data = path.with_name(pointer[1].replace("$b", path.stem)) if pointer else path
+        if not data.is_file():
+            raise BenchError(f"{path}: its data file {data.name} is missing: copy it beside the header")
+        return [path, data]
+    if suffix == ".fif":
+        name = glob.escape(path.name)
+        patterns = (name.replace("_split-01_", "_split-*_"), f"{glob.escape(path.stem)}-[0-9]*.fif")
+        return sorted(file for pattern in patterns for file in path.parent.glob(pattern))
+    fdt = path.with_suffix(".fdt")
+    return [path, fdt] if suffix == ".set" and fdt.is_file() else [path]
 
 
-def _read_raw(path: Path, ch_names: Sequence[str] | None) -> Any:
+def _read_raw(path: Path, ch_names: Sequence[str] | None, unit: str | None) -> tuple[Any, dict[str, float]]:
+    """MNE's lazy object, and its voltage channels with the factors that make volts of what it returns."""
+    from mne.io.constants import FIFF
+
+    if path.suffix.lower() in (".edf", ".bdf"):
+        factors = edf_channels(path, ch_names, unit)
+        return _open_mne(path, include=list(factors)), factors
+    raw = _open_mne(path)
+    factors = {channel["ch_name"]: 1.0 for channel in raw.info["chs"] if channel["unit"] == FIFF.FIFF_UNIT_V}
+    if not factors:
+        raise BenchError(f"{path}: no channel with a voltage (it has {', '.join(raw.ch_names[:8])})")
+    return raw, factors
+
+
+def _open_mne(path: Path, **options: Any) -> Any:
     import mne
 
     suffix = path.suffix.lower()
-    options: dict[str, Any] = {"verbose": "ERROR"}
-    if suffix in (".edf", ".bdf"):
-        options |= check_edf(path, ch_names) | {"infer_types": False, "stim_channel": False}
-    if suffix == ".cnt":
-        options["data_format"] = "int32"
-    if suffix == ".fif":
-        options["allow_maxshield"] = True
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return getattr(mne.io, READERS[suffix])(path, preload=False, **options)
-    except BenchError:
-        raise
+            read = getattr(mne.io, READERS[suffix])
+            return read(path, preload=False, verbose="ERROR", **READER_OPTIONS.get(suffix, {}), **options)
     except Exception as error:
-        raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({type(error).__name__}: {error})") from error
+        raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def broken_channels(signal: NDArray[np.float32], ch_names: Sequence[str]) -> dict[str, str]:
     """Channels without a usable signal, with the reason. ``signal`` is ``(n_channels, n_times)``."""
     finite = np.isfinite(signal).all(axis=1)
-    moving = np.ptp(np.where(finite[:, None], signal, 0), axis=1) > 0
-    return {
-        name: "flat" if ok else "NaN or infinite values"
-        for name, ok, moves in zip(ch_names, finite, moving, strict=True)
-        if not (ok and moves)
-    }
+    flat = np.ptp(np.where(finite[:, None], signal, 0), axis=1) == 0
+    reasons = np.select([~finite, flat], ["NaN or infinite values", "flat"], "")
+    return {name: str(reason) for name, reason in zip(ch_names, reasons, strict=True) if reason}
 
 
-def check_amplitude(signal: NDArray[np.float32], ch_names: Sequence[str], path: Path) -> None:
-    """Raise BenchError where numbers that should be µV cannot be µV. ``signal`` is ``(n_channels, n_times)``, finite."""
-    spreads = signal.std(axis=1, dtype=np.float64)
-    spreads, names = spreads[spreads > 0], np.asarray(ch_names)[spreads > 0]
+def check_amplitude(spreads: NDArray[np.float64], ch_names: Sequence[str], path: Path) -> None:
+    """Raise BenchError where numbers that should be µV cannot be µV.
+
+    ``spreads`` are the standard deviations of a recording's channels; those of 0 do not count.
+    """
     low, high = PLAUSIBLE_UV
-    if spreads.size and not low <= np.median(spreads) <= high:
+    moving = spreads[spreads > 0]
+    if moving.size and not low <= np.median(moving) <= high:
         raise BenchError(
-            f"{path}: median channel amplitude is {np.median(spreads):.3g} µV (largest: {names[spreads.argmax()]}), expected "
-            f"{low:g} to {high:g}: the unit in its header is wrong, say dataset.unit=V, mV, µV or nV"
+            f"{path}: median channel amplitude is {np.median(moving):.3g} µV (largest: {ch_names[int(spreads.argmax())]}), "
+            f"expected {low:g} to {high:g}: the unit in its header is wrong, say dataset.unit=V, mV, µV or nV"
         )

@@ -12,8 +12,8 @@ from omni_bench.errors import BenchError
 def official_split(units: pd.DataFrame, patients: pd.DataFrame, *, seed: int, val_fraction: float = 0.2) -> pd.Series:
     """The dataset's own train and test patients, with validation persons drawn from the training ones.
 
-    Validation persons are drawn stratified by source and outcome, as far as their numbers allow. A dataset without an
-    official split, or without a training part, is all test.
+    Validation persons are drawn stratified by source and outcome, as far as their numbers allow; one of them at least has
+    labels of every class, if any training person has. A dataset without an official split is all test.
 
     Parameters
     ----------
@@ -23,28 +23,38 @@ def official_split(units: pd.DataFrame, patients: pd.DataFrame, *, seed: int, va
     Raises
     ------
     BenchError
-        A person stands in two parts.
+        A person stands in two parts, or in none although others do.
     """
-    persons = patients.groupby("person")
-    parts = persons["split"].agg(lambda split: "+".join(sorted(set(split.dropna()))) or "test")
-    torn = parts[parts.str.contains("+", regex=False)]
-    if len(torn):
-        raise BenchError(f"person {torn.index[0]} stands in the splits {torn.iloc[0]}: correct the split file")
+    persons = patients.sort_values("subject").groupby("person")
+    n_parts = persons["split"].nunique()
+    if (n_parts > 1).any():
+        raise BenchError(f"person {n_parts.idxmax()} stands in {n_parts.max()} splits: correct the split file")
+    parts = persons["split"].first()
+    if parts.notna().any() and parts.isna().any():
+        raise BenchError(f"person {parts.index[parts.isna()][0]} stands in no split, but others do: correct the split file")
+    parts = parts.fillna("test")
     train = parts.index[parts == "train"]
     if len(train) and not (parts == "val").any():
         strata = persons["source"].first() + persons["outcome"].first().astype("string").fillna("unknown")
-        parts[stratified_choice(strata[train], val_fraction, seed)] = "val"
+        chosen = stratified_choice(strata[train], val_fraction, seed)
+        classes = units.groupby("person")["label"].nunique().reindex(train)
+        complete = classes.index[classes == units["label"].nunique()]
+        if len(complete) and not chosen.isin(complete).any():
+            chosen = chosen[:-1].append(stratified_choice(strata[complete], 0, seed))
+        parts[chosen] = "val"
     return units["person"].map(parts)
 
 
 def stratified_choice(strata: pd.Series, fraction: float, seed: int) -> pd.Index:
     """Persons that make up ``fraction`` of all, spread over strata: at least one person, never all of them.
 
-    Persons are shuffled inside their stratum and laid in one row, stratum after stratum; every 1/fraction-th is taken.
+    Persons are shuffled inside their stratum and laid in one row, stratum after stratum; every 1/fraction-th is taken, so
+    that a stratum gives its share to within one person. The draw does not depend on the order of ``strata``.
     """
+    strata = strata.sort_index()
     rng = np.random.default_rng(seed)
     order = pd.DataFrame({"stratum": strata, "draw": rng.permutation(len(strata))}).sort_values(["stratum", "draw"])
-    n = min(max(1, round(fraction * len(strata))), len(strata) - 1)
+    n = min(max(1, round(fraction * len(strata))), max(1, len(strata) - 1))
     positions = np.floor((np.arange(n) + rng.random()) * len(strata) / max(n, 1)).astype(int)
     return order.index[positions]
 

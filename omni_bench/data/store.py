@@ -4,8 +4,9 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Iterable, Iterator
+import time
+import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from omni_bench.errors import BenchError
 
 FORMAT = 1
 PROBE_BYTES = 1 << 16
+STALE_S = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,15 @@ class Stored:
         return self.n_times / self.sfreq
 
 
-def source_fingerprint(path: Path) -> str:
-    """Hash of a raw recording's size, first and last 64 kB: enough to see that it was exchanged, without reading it all."""
-    digest = hashlib.sha256(str(path.stat().st_size).encode())
-    with path.open("rb") as file:
-        digest.update(file.read(PROBE_BYTES))
-        file.seek(max(0, path.stat().st_size - PROBE_BYTES))
-        digest.update(file.read(PROBE_BYTES))
+def source_fingerprint(files: Iterable[Path]) -> str:
+    """Hash of the size, first and last 64 kB of a recording's files: enough to see that it was exchanged, without reading it all."""
+    digest = hashlib.sha256()
+    for path in files:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            digest.update(size.to_bytes(8) + file.read(PROBE_BYTES))
+            file.seek(max(0, size - PROBE_BYTES))
+            digest.update(file.read(PROBE_BYTES))
     return digest.hexdigest()
 
 
@@ -82,12 +86,10 @@ def write_store(
         Kept as attributes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part = Path(name)
+    part = path.with_name(f".{path.stem}-{uuid.uuid4().hex}.part")
     try:
         digest = hashlib.sha256()
-        with h5py.File(part, "w") as file:
+        with h5py.File(part, "x") as file:
             signal = None
             row = 0
             for block in blocks:
@@ -144,6 +146,9 @@ def map_signal(path: Path) -> NDArray[np.float32]:
     return np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape)
 
 
-def leftovers(folder: Path) -> Iterator[Path]:
-    """Files that an interrupted preparation left behind."""
-    return folder.glob(".*.part")
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed preparations left behind more than a day ago; younger files may be another process's."""
+    for part in folder.glob(".*.part"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - part.stat().st_mtime > STALE_S:
+                part.unlink()

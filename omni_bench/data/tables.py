@@ -1,5 +1,6 @@
 """One tolerant reader for the tables that come with recordings."""
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,10 +35,12 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
     if not path.is_file():
         raise BenchError(f"{path}: no such file")
     try:
-        table = _read(path, separator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # that the last cells of all lines would be lost
+            table = _read(path, separator)
     except pd.errors.EmptyDataError:
         raise BenchError(f"{path}: empty, expected a header line with {', '.join(required) or 'column names'}") from None
-    except pd.errors.ParserError as error:
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise BenchError(f"{path}: not a regular table: {str(error).splitlines()[-1].strip()}") from None
     table.columns = table.columns.str.strip()
     for column in table.columns:
@@ -47,11 +50,12 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
     if missing:
         found = ", ".join(table.columns)
         raise BenchError(f"{path}: no column {', '.join(missing)} (found: {found}): add it, with n/a where unknown")
-    return table
+    return table.dropna(how="all").reset_index(drop=True)
 
 
 def _read(path: Path, separator: str) -> pd.DataFrame:
-    options = {"sep": separator, "dtype": "str", "keep_default_na": False, "skip_blank_lines": True}
+    # without index_col=False, lines with one cell too many would shift every column by one
+    options = {"sep": separator, "dtype": "str", "keep_default_na": False, "index_col": False}
     try:
         return pd.read_csv(path, encoding="utf-8-sig", **options)  # type: ignore[call-overload]
     except UnicodeDecodeError:

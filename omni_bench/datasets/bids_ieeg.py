@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.recording import READERS, open_recording
+from omni_bench.data.recording import READERS, channel_names, open_recording
 from omni_bench.data.tables import flags, read_table
-from omni_bench.datasets.vocabulary import INTRACRANIAL_TYPES, is_no_brain_channel, seizure_free, state_of
+from omni_bench.datasets.bids_tables import good_of, no_brain
+from omni_bench.datasets.channel_tables import match_channels
+from omni_bench.datasets.vocabulary import INTRACRANIAL_TYPES, SEXES, seizure_free, state_of
 from omni_bench.errors import BenchError
 from omni_bench.signal.channel_names import contact_names
 
@@ -21,7 +23,8 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
     """Read the metadata of a BIDS tree, or of several below one folder; no signal is opened beyond its header.
 
     Labels are optional: ``soz`` and ``resected`` (or ``resection``) columns of channels.tsv, ``outcome`` or ``engel`` of
-    participants.tsv, ``anatomical`` (or ``label``) of channels.tsv. What is not there is unknown.
+    participants.tsv, ``anatomical`` (or ``label``) of channels.tsv. What is not there is unknown. Of several trees, each
+    is a source of its own, and its name stands before those of its subjects and recordings.
 
     Raises
     ------
@@ -30,19 +33,25 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
     """
     rows: list[dict[str, Any]] = []
     patients: dict[str, dict[str, Any]] = {}
-    channels, excluded = [], []
+    channels: list[pd.DataFrame] = []
+    excluded: list[dict[str, Any]] = []
     for file in _recordings(root):
+        tree = _tree_of(file, root)
+        prefix = "" if tree == root else f"{tree.relative_to(root).as_posix().replace('/', '-')}_"
         try:
-            row, table = _read(file, root, unit, excluded)
+            row, table = _read(file, tree, unit, on_error, excluded)
+            subject = f"{prefix}{row['subject']}"
+            if subject not in patients:
+                source = tree.name if prefix else name
+                patients[subject] = _patient(row["subject"], tree) | {"subject": subject, "person": subject, "source": source}
         except BenchError as error:
             if on_error == "raise":
                 raise
             excluded.append({"what": "recordings", "reason": str(error), "n": 1})
             continue
-        rows.append(row)
-        channels.append(table)
-        if row["subject"] not in patients:
-            patients[row["subject"]] = _patient(row["subject"], _tree_of(file, root), name)
+        recording = f"{prefix}{row['recording']}"
+        rows.append(row | {"recording": recording, "subject": subject, "path": file.relative_to(root).as_posix()})
+        channels.append(table.assign(recording=recording))
     if not rows:
         raise BenchError(f"{root}: no *_ieeg recordings ({', '.join(READERS)}) could be read: paths.data must be a BIDS tree")
     return Cohort(name, root, pd.DataFrame(list(patients.values())), pd.DataFrame(rows), pd.concat(channels), unit, excluded)
@@ -52,8 +61,17 @@ def _recordings(root: Path) -> Iterator[Path]:
     if not root.is_dir():
         raise BenchError(f"{root}: no such folder: paths.data must be a BIDS tree")
     for file in sorted(root.rglob("*_ieeg.*")):
-        if file.suffix.lower() in READERS and not set(OUTSIDE) & set(file.relative_to(root).parts):
+        # the first part of a split recording brings the others
+        part = _entities(file)["split"]
+        if file.suffix.lower() in READERS and part in (None, "01") and not set(OUTSIDE) & set(file.relative_to(root).parts):
             yield file
+
+
+def _entities(file: Path) -> dict[str, str | None]:
+    """BIDS entities of a file name: subject, session, task, run, split, ..."""
+    from mne_bids import get_entities_from_fname
+
+    return get_entities_from_fname(file, on_error="ignore")
 
 
 def _tree_of(file: Path, root: Path) -> Path:
@@ -64,95 +82,92 @@ def _tree_of(file: Path, root: Path) -> Path:
     return root
 
 
-def _read(file: Path, root: Path, unit: str | None, excluded: list[dict[str, Any]]) -> tuple[dict[str, Any], pd.DataFrame]:
-    from mne_bids import get_entities_from_fname
-
-    entities = get_entities_from_fname(file, on_error="ignore")
-    stem = file.stem.removesuffix("_ieeg")
-    tree = _tree_of(file, root)
-    prefix = "" if tree == root else f"{tree.relative_to(root).as_posix().replace('/', '-')}_"
-    recording = open_recording(file, unit=unit)
-    table = _channel_table(file, recording.ch_names, excluded)
-    table.insert(0, "recording", prefix + stem)
-    sidecar = _sidecar(file, tree, "ieeg.json")
-    facts = json.loads(sidecar.read_text(encoding="utf-8-sig")) if sidecar else {}
-    task = entities.get("task")
+def _read(
+    file: Path, tree: Path, unit: str | None, on_error: str, excluded: list[dict[str, Any]]
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Rows of the recording and channel tables."""
+    entities = _entities(file)
+    if entities["subject"] is None:
+        raise BenchError(f"{file}: no subject in its name, expected sub-<label>_..._ieeg{file.suffix}: rename it")
+    table = _channels(file, tree, on_error, excluded)
+    recording = open_recording(file, table["raw_name"].tolist(), unit)
+    task, line_freq = entities["task"], _facts(file, tree).get("PowerLineFrequency")
     row = {
-        "recording": prefix + stem,
-        "subject": f"{prefix}sub-{entities['subject']}",
-        "session": entities.get("session"),
+        "recording": file.stem.removesuffix("_ieeg"),
+        "subject": f"sub-{entities['subject']}",
+        "session": entities["session"],
         "task": task,
-        "run": entities.get("run"),
-        "path": file.relative_to(root).as_posix(),
+        "run": entities["run"],
         "sfreq": recording.sfreq,
         "duration": recording.duration,
-        "modality": table["type"].mode().iloc[0] if table["type"].notna().any() else None,
+        "modality": table["type"].mode().get(0),
         "ictal": task == "ictal" if task else None,
-        "state": state_of(task, entities.get("session")),
-        "line_freq": facts.get("PowerLineFrequency") if facts.get("PowerLineFrequency") in (50, 60) else None,
+        "state": state_of(task, entities["session"]),
+        "line_freq": line_freq if line_freq in (50, 60) else None,
     }
     return row, table
 
 
-def _sidecar(file: Path, tree: Path, suffix: str) -> Path | None:
-    """The nearest sidecar upwards, by the inheritance principle."""
-    stem = file.stem.removesuffix("_ieeg")
-    own = file.with_name(f"{stem}_{suffix}")
-    if own.is_file():
-        return own
-    entities = set(stem.split("_"))
+def _sidecars(file: Path, tree: Path, suffix: str) -> Iterator[Path]:
+    """Sidecars that hold for a recording by the inheritance principle, the nearest first."""
+    entities = set(file.stem.removesuffix("_ieeg").split("_"))
     for folder in file.parents:
-        for candidate in sorted(folder.glob(f"*_{suffix}")):
-            if set(candidate.name.removesuffix(f"_{suffix}").split("_")) <= entities:
-                return candidate
+        candidates = [path for path in folder.glob(f"*_{suffix}") if set(path.name.split("_")[:-1]) <= entities]
+        yield from sorted(candidates, key=lambda path: -len(path.name.split("_")))
         if folder == tree:
             break
-    return None
 
 
-def _channel_table(file: Path, ch_names: list[str], excluded: list[dict[str, Any]]) -> pd.DataFrame:
-    sidecar = _sidecar(file, file.parents[-1], "channels.tsv")
-    if sidecar is None:
+def _facts(file: Path, tree: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    for sidecar in _sidecars(file, tree, "ieeg.json"):
+        try:
+            facts = json.loads(sidecar.read_text(encoding="utf-8-sig")) | facts
+        except ValueError as error:
+            raise BenchError(f"{sidecar}: not valid JSON ({error}): correct it") from error
+    return facts
+
+
+def _channels(file: Path, tree: Path, on_error: str, excluded: list[dict[str, Any]]) -> pd.DataFrame:
+    tsv = next(_sidecars(file, tree, "channels.tsv"), None)
+    if tsv is None:
         raise BenchError(f"{file}: no channels.tsv for it: BIDS asks for one, with the columns name, type, units")
-    table = read_table(sidecar, ["name", "type"])
-    table = table[table["name"].notna()].drop_duplicates("name")
-    absent = ~table["name"].isin(ch_names)
-    if absent.any():
-        raise BenchError(f"{sidecar}: channel {table.loc[absent, 'name'].iloc[0]} is not in {file.name}: correct the name, or say on_error=skip")
-    unlisted = len(set(ch_names) - set(table["name"]))
-    if unlisted:
-        excluded.append({"what": "channels", "reason": f"in {file.name} but not in channels.tsv", "n": unlisted})
+    table = read_table(tsv, ["name", "type"])
     kinds = table["type"].str.upper()
-    brain = (kinds.isin(INTRACRANIAL_TYPES) | kinds.isna()) & ~table["name"].map(is_no_brain_channel)
-    if (~brain).any():
-        excluded.append({"what": "channels", "reason": f"no intracranial channel by type or name in {file.name}", "n": int((~brain).sum())})
-    table = table[brain]
-    if table.empty:
-        raise BenchError(f"{sidecar}: no channel of type {', '.join(INTRACRANIAL_TYPES)}: correct the type column")
-    where = str(sidecar)
-    status = table["status"] if "status" in table else pd.Series(pd.NA, index=table.index, dtype="str")
-    result = pd.DataFrame({"raw_name": table["name"], "channel": contact_names(table["name"]), "type": kinds[brain]})
-    result["good"] = status.str.lower().map({"good": True, "bad": False}).fillna(True)
-    for column, names in (("soz", ("soz",)), ("resected", ("resected", "resection"))):
-        present = next((n for n in names if n in table), None)
-        result[column] = flags(table[present], where) if present else pd.NA
-    region = next((n for n in ("anatomical", "label") if n in table), None)
+    brain = (kinds.isin(INTRACRANIAL_TYPES) | kinds.isna()) & ~no_brain(contact_names(table["name"].fillna("n/a")))
+    if not brain.any():
+        raise BenchError(f"{tsv}: no channel of type {', '.join(INTRACRANIAL_TYPES)}: correct the type column")
+    if not brain.all():
+        excluded.append({"what": "channels", "reason": "no intracranial channel, by type or name", "n": int((~brain).sum())})
+    others = set(table.loc[~brain, "name"])
+    in_file = [channel for channel in channel_names(file) if channel not in others]
+    table = match_channels(table[brain].assign(type=kinds), tsv, in_file, on_error, excluded)
+    where = str(tsv)
+    result = pd.DataFrame({"raw_name": table["name"], "channel": contact_names(table["name"]), "type": table["type"]})
+    result["good"] = good_of(table["status"], where).fillna(True) if "status" in table else True
+    result["soz"] = _flags(table, ("soz",), where)
+    result["resected"] = _flags(table, ("resected", "resection"), where)
+    region = next((name for name in ("anatomical", "label") if name in table), None)
     result["anatomical"] = table[region] if region else pd.NA
     return result
 
 
-def _patient(subject: str, tree: Path, source: str) -> dict[str, Any]:
+def _flags(table: pd.DataFrame, names: tuple[str, ...], where: str) -> pd.Series:
+    """The first column of these names that is there, else unknown."""
+    name = next((name for name in names if name in table), None)
+    return flags(table[name], where) if name else pd.Series(pd.NA, index=table.index, dtype="boolean")
+
+
+def _patient(subject: str, tree: Path) -> dict[str, Any]:
     file = tree / "participants.tsv"
-    row: dict[str, Any] = {}
-    if file.is_file():
-        table = read_table(file, ["participant_id"])
-        match = table[table["participant_id"] == subject[subject.index("sub-") :]]
-        row = match.iloc[0].dropna().to_dict() if len(match) else {}
+    rows = read_table(file, ["participant_id"]) if file.is_file() else pd.DataFrame({"participant_id": []})
+    rows = rows[rows["participant_id"] == subject]
+    if len(rows) > 1:
+        raise BenchError(f"{file}: {subject} stands in {len(rows)} rows: keep one")
+    row: dict[str, str] = rows.iloc[0].dropna().to_dict() if len(rows) else {}
+    engel = row.get("engel") or row.get("engel_score")
     return {
-        "subject": subject,
-        "person": subject,
-        "source": source,
-        "sex": {"m": "male", "f": "female", "male": "male", "female": "female"}.get(str(row.get("sex", "")).lower()),
-        "outcome": seizure_free(row.get("outcome"), row.get("engel") or row.get("engel_score")),
-        "engel": row.get("engel") or row.get("engel_score"),
+        "sex": SEXES.get(row.get("sex", "")),
+        "outcome": seizure_free(row.get("outcome"), engel),
+        "engel": engel,
     }

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.recording import UNITS, open_recording
+from omni_bench.data.recording import open_recording, recording_files
 from omni_bench.data.tables import numbers, read_table
 from omni_bench.datasets.vocabulary import INTRACRANIAL_TYPES, seizure_free
 from omni_bench.errors import BenchError
@@ -29,11 +29,13 @@ UNKNOWN_LENGTH = 0.0
 """Seconds of a recording of which neither the file nor its ieeg.json is there: too short for every use, and noted."""
 
 OUTCOMES = ("S", "F", "NR")
+MICROVOLTS = ("µV", "μV", "uV")
 AUXILIARY = re.compile(
     r"E[CK]G[LR]?\d*|E[MO]G\w*|LOC|ROC|DC\d+|AIN\d+|EVENT|TRIG\w*|STATUS|SPO2|OSAT|PR|REF|E|\$.*", re.IGNORECASE
 )
 MIDLINE = ("FPZ", "FZ", "CZ", "PZ", "OZ")
-SCALP = (*MIDLINE, *"FP1 FP2 F3 F4 F7 F8 C3 C4 P3 P4 P7 P8 O1 O2 T3 T4 T5 T6 T7 T8 A1 A2".split())
+SIDES = ("FP1", "FP2", "F3", "F4", "F7", "F8", "C3", "C4", "T3", "T4", "T5", "T6", "T7", "T8", "P3", "P4", "P7", "P8")
+SCALP = (*MIDLINE, *SIDES, "O1", "O2", "A1", "A2")
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,11 @@ class Files:
 
     @property
     def has_signal(self) -> bool:
-        """BrainVision needs its data file too; in a mirror without signals only the header is real."""
-        return self.signal.is_file() and (self.suffix != ".vhdr" or self.signal.with_suffix(".eeg").is_file())
+        """Whether all of its files are there; in a mirror without signals BrainVision's header is, its data are not."""
+        try:
+            return bool(recording_files(self.signal))
+        except BenchError:
+            return False
 
     @property
     def entities(self) -> dict[str, str]:
@@ -62,13 +67,8 @@ class Files:
 
 
 def note(notes: Notes, what: str, reason: str, n: int) -> None:
-    """Add an entry of a cohort's ``excluded``, unless it concerns nothing; equal reasons are summed."""
-    if not n:
-        return
-    known = next((entry for entry in notes if (entry["what"], entry["reason"]) == (what, reason)), None)
-    if known:
-        known["n"] += int(n)
-    else:
+    """Add an entry of a cohort's ``excluded``, unless it concerns nothing."""
+    if n:
         notes.append({"what": what, "reason": reason, "n": int(n)})
 
 
@@ -100,7 +100,9 @@ def read_outcomes(table: pd.DataFrame, where: str, notes: Notes) -> tuple[pd.Ser
     """
     strange = table["outcome"].notna() & ~table["outcome"].isin(OUTCOMES)
     if strange.any():
-        raise BenchError(f"{where}: outcome {table.loc[strange, 'outcome'].iloc[0]!r}, expected {', '.join(OUTCOMES)} or n/a")
+        raise BenchError(
+            f"{where}: outcome {table.loc[strange, 'outcome'].iloc[0]!r}, expected {', '.join(OUTCOMES)} or n/a"
+        )
     free = table["outcome"].map({"S": True, "F": False}).astype("boolean")
     column = next((name for name in ("engel", "engel_score") if name in table), None)
     engel = table[column] if column else pd.Series(pd.NA, index=table.index, dtype="str")
@@ -151,7 +153,7 @@ def read_recordings(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Recordings (with ``acq``) and channels of a BIDS tree.
 
-    Every row of channels.tsv with a name is kept; scalp, heart and unused inputs, by type or name, are MISC and not good.
+    Every row of channels.tsv with a name is kept; scalp, heart and unused inputs, by type or name, are MISC, not good.
 
     Parameters
     ----------
@@ -172,7 +174,9 @@ def read_recordings(
         try:
             row, table = _read(files, root, labels, unit, notes)
             if row["subject"] not in set(subjects):
-                raise BenchError(f"{root / 'participants.tsv'}: no row for {row['subject']}, who has a recording: add one")
+                raise BenchError(
+                    f"{root / 'participants.tsv'}: no row for {row['subject']}, who has a recording: add one"
+                )
         except BenchError as error:
             if on_error == "raise":
                 raise
@@ -187,12 +191,17 @@ def read_recordings(
 
 def _recordings(root: Path, suffix: str) -> Iterator[Files]:
     tables = {file for file in root.glob("sub-*/**/ieeg/*_channels.tsv") if file.is_file()}
-    alone = {file.with_name(file.name.replace(f"_ieeg{suffix}", "_channels.tsv")) for file in root.glob(f"sub-*/**/ieeg/*_ieeg{suffix}")}
+    alone = {
+        file.with_name(file.name.replace(f"_ieeg{suffix}", "_channels.tsv"))
+        for file in root.glob(f"sub-*/**/ieeg/*_ieeg{suffix}")
+    }
     for file in sorted(tables | alone):
         yield Files(file, suffix)
 
 
-def _read(files: Files, root: Path, labels: Labels, unit: str | None, notes: Notes) -> tuple[dict[str, Any], pd.DataFrame]:
+def _read(
+    files: Files, root: Path, labels: Labels, unit: str | None, notes: Notes
+) -> tuple[dict[str, Any], pd.DataFrame]:
     where = str(files.channels)
     table = read_table(files.channels, ["name", "type", "units", "sampling_frequency"])
     nameless = table["name"].isna() | table["name"].duplicated()
@@ -205,9 +214,11 @@ def _read(files: Files, root: Path, labels: Labels, unit: str | None, notes: Not
         raise BenchError(f"{where}: no channel of type {', '.join(INTRACRANIAL_TYPES)}: correct the type column")
     note(notes, "channels", "no intracranial channel, by type or name", int((~brain).sum()))
     for found, n in table["units"].fillna("n/a").value_counts().items():
-        if UNITS.get(str(found)) != 1:
+        if found not in MICROVOLTS:
             note(notes, "labels", f"units column says {found}: what the recording's header says is taken", n)
-    channels = pd.DataFrame({"recording": files.stem, "channel": names, "raw_name": table["name"], "type": kind.where(brain, "MISC")})
+    channels = pd.DataFrame(
+        {"recording": files.stem, "channel": names, "raw_name": table["name"], "type": kind.where(brain, "MISC")}
+    )
     channels = channels.assign(**labels(table, where))
     channels["good"] = channels["good"].where(brain, False)
     sfreq, duration = _extent(files, table[brain], unit, notes)
@@ -230,17 +241,28 @@ def _extent(files: Files, brain: pd.DataFrame, unit: str | None, notes: Notes) -
     """Rate in Hz and length in seconds: the file's own where it is there, else the sidecars'."""
     rates = numbers(brain["sampling_frequency"], str(files.channels)).dropna().unique()
     if len(rates) != 1:
-        raise BenchError(f"{files.channels}: {len(rates)} sampling frequencies among its intracranial channels, expected one")
+        raise BenchError(
+            f"{files.channels}: {len(rates)} sampling frequencies among its intracranial channels, expected one"
+        )
     sfreq = float(rates[0])
     if files.has_signal:
         recording = open_recording(files.signal, brain["name"].tolist(), unit)
         differs = abs(recording.sfreq - sfreq) > 0.01
-        note(notes, "labels", "sampling_frequency of channels.tsv is not the recording's: the recording's taken", int(differs))
+        note(
+            notes,
+            "labels",
+            "sampling_frequency of channels.tsv is not the recording's: the recording's taken",
+            int(differs),
+        )
         return recording.sfreq, recording.duration
     facts = _json(files.channels.with_name(f"{files.stem}_ieeg.json"))
-    stated, length = (pd.to_numeric(facts.get(key), errors="coerce") for key in ("SamplingFrequency", "RecordingDuration"))
+    stated, length = (
+        pd.to_numeric(facts.get(key), errors="coerce") for key in ("SamplingFrequency", "RecordingDuration")
+    )
     differs = stated is not None and abs(stated - sfreq) > 0.01
-    note(notes, "labels", "sampling frequencies of channels.tsv and ieeg.json disagree: channels.tsv taken", int(differs))
+    note(
+        notes, "labels", "sampling frequencies of channels.tsv and ieeg.json disagree: channels.tsv taken", int(differs)
+    )
     if length is None or pd.isna(length):
         note(notes, "labels", "length unknown: neither the recording nor its ieeg.json is there", 1)
         return sfreq, UNKNOWN_LENGTH
@@ -259,16 +281,21 @@ def _json(file: Path) -> dict[str, Any]:
 def complete_marks(channels: pd.DataFrame, recordings: pd.DataFrame, notes: Notes) -> pd.DataFrame:
     """Labels of sources that only mark (SOZ or nothing, resected or nothing).
 
-    A channel that one recording of a subject marks is marked in all. Where a subject has a mark of a kind, an empty cell
-    means no; where it has none, or the column is absent, it stays unknown.
+    A channel that one recording of a subject marks is marked in all. Where a subject has a mark of a kind, an empty
+    cell means no; where it has none, or the column is absent, it stays unknown.
     """
     channels = channels.copy()
     subject = channels["recording"].map(recordings.set_index("recording")["subject"])
     for column in ("soz", "resected"):
         marked = channels[column].fillna(False).astype(bool)
         by_channel = marked.groupby([subject, channels["channel"]])
-        differing = by_channel.nunique() > 1
-        note(notes, "labels", f"{column} differs between a subject's recordings: marked in one is marked in all", int(differing.sum()))
+        differing = by_channel.any() & ~by_channel.all()
+        note(
+            notes,
+            "labels",
+            f"{column} differs between a subject's recordings: marked in one is marked in all",
+            int(differing.sum()),
+        )
         united = by_channel.transform("any")
         known = united.groupby(subject).transform("any")
         channels[column] = united.astype("boolean").where(known)
@@ -276,44 +303,15 @@ def complete_marks(channels: pd.DataFrame, recordings: pd.DataFrame, notes: Note
 
 
 def build_cohort(
-    name: str, root: Path, patients: pd.DataFrame, recordings: pd.DataFrame, channels: pd.DataFrame, unit: str | None, notes: Notes
+    name: str,
+    root: Path,
+    patients: pd.DataFrame,
+    recordings: pd.DataFrame,
+    channels: pd.DataFrame,
+    unit: str | None,
+    notes: Notes,
 ) -> Cohort:
     """The cohort of the patients who have recordings."""
     present = patients["subject"].isin(recordings["subject"])
     note(notes, "patients", "in participants.tsv, but without a recording", int((~present).sum()))
     return Cohort(name, root, patients[present], recordings.drop(columns="acq"), channels, unit, notes)
-
-
-def read_events(recording: Path) -> pd.DataFrame:
-    """The events.tsv beside a recording, which itself may be absent; ``onset`` and ``duration`` as numbers.
-
-    Raises
-    ------
-    BenchError
-        No events.tsv, a column is missing, or a time is no number.
-    """
-    file = recording.with_name(re.sub(r"_ieeg\.\w+$", "_events.tsv", recording.name))
-    events = read_table(file, ["onset", "duration", "trial_type"])
-    for column in ("onset", "duration"):
-        events[column] = numbers(events[column], str(file))
-    return events
-
-
-def pair_marks(onsets: pd.Series, offsets: pd.Series) -> pd.DataFrame:
-    """Seizures from marks in seconds: an onset opens, the next offset closes; further onsets inside add nothing.
-
-    Returns
-    -------
-    Table with ``onset`` and ``offset``; offset NaN where none was marked.
-    """
-    marks = sorted([(time, 0) for time in onsets] + [(time, 1) for time in offsets])
-    seizures: list[list[float]] = []
-    is_open = False
-    for time, closes in marks:
-        if closes and is_open:
-            seizures[-1][1] = time
-            is_open = False
-        elif not closes and not is_open:
-            seizures.append([time, float("nan")])
-            is_open = True
-    return pd.DataFrame(seizures, columns=["onset", "offset"], dtype="float64")

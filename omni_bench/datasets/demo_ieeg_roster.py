@@ -146,7 +146,7 @@ def channels(patient: Patient, seed: int) -> list[Channel]:
     soz[first : first + n_soz] = 1
     names = _names(n_channels, patient.kind.bipolar)
     resection = _resection(rng, soz, patient)
-    labels = _labels(rng, n_channels) if patient.kind.source == "openieeg" else ["-1"] * n_channels
+    labels = _labels(patient, n_channels, seed) if patient.kind.source == "openieeg" else ["-1"] * n_channels
     gains = _balanced(rng, rng.lognormal(0.0, 0.25, n_channels), soz) * rng.lognormal(0.0, 0.1)
     lines = _balanced(rng, rng.lognormal(0.0, 0.4, n_channels), soz)
     slopes = _balanced(rng, rng.normal(0.0, 0.15, n_channels), soz)
@@ -170,13 +170,15 @@ def _names(n_channels: int, bipolar: bool) -> list[str]:
     return [f"{shaft}{contact}" for shaft, contact in contacts]
 
 
-def _labels(rng: np.random.Generator, n_channels: int) -> list[str]:
-    """Raw region labels, one lobe after the other, and a contact in white matter at times."""
+def _labels(patient: Patient, n_channels: int, seed: int) -> list[str]:
+    """Raw labels, one of the 12 regions after the other, and one contact in white matter."""
+    rng = stream(seed, patient.subject, "anatomy")
     with MAPPING_FILE.open() as file:
         mapping = pd.read_csv(file, dtype=str, keep_default_na=False)
-    lobes = [group["label"].to_numpy() for lobe, group in mapping.groupby("subcategory") if lobe != "-1"]
-    shift = int(rng.integers(len(lobes)))
-    labels = [str(rng.choice(lobes[(index // 2 + shift) % len(lobes)])) for index in range(n_channels)]
+    known = mapping[mapping["Proposal_2"] != "-1"]
+    regions = [group["label"].to_numpy() for _, group in known.groupby("Proposal_2", sort=False)]
+    shift = int(rng.integers(len(regions)))
+    labels = [str(rng.choice(regions[(index + shift) % len(regions)])) for index in range(n_channels)]
     labels[int(rng.integers(n_channels))] = "WM"
     return labels
 

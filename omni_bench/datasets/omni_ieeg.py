@@ -6,14 +6,16 @@ their number.
 """
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.edf import edf_labels
-from omni_bench.data.tables import flags, numbers, read_table
+from omni_bench.data.edf import read_edf_header
+from omni_bench.data.tables import flags, read_table
+from omni_bench.datasets.channel_tables import match_channels
 from omni_bench.errors import BenchError
 from omni_bench.signal.channel_names import contact_names
 
@@ -39,98 +41,83 @@ def read_omni_ieeg(root: Path, name: str = "omni_ieeg", on_error: str = "raise",
         A table or column is missing, a value is none of its vocabulary, or (``on_error="raise"``) a channels file names a
         channel that is not in its EDF.
     """
-    patients = _patients(root)
+    patients, reasons = _patients(root)
     excluded: list[dict[str, Any]] = []
     rows, channels = [], []
+    ids = {subject.lower(): subject for subject in patients["subject"]}
     for edf in sorted(root.glob("sub-*/*/ieeg/*_ieeg.edf")):
-        if edf.relative_to(root).parts[0] not in set(patients["subject"]):
+        folder = edf.relative_to(root).parts[0].lower()
+        if folder not in ids:
+            reason = reasons.get(folder, "patient is not in participants.tsv")
+            excluded.append({"what": "recordings", "reason": reason, "n": 1})
             continue
-        tsv = edf.with_name(edf.name.replace("_ieeg.edf", "_channels.tsv"))
         try:
-            if not tsv.is_file():
-                raise BenchError(f"{edf}: no {tsv.name} beside it: fetch it, or say on_error=skip")
-            table, facts = _channels(edf, tsv, on_error, excluded)
+            row, table = _recording(edf, root, on_error, excluded)
         except BenchError as error:
             if on_error == "raise":
                 raise
             excluded.append({"what": "recordings", "reason": str(error), "n": 1})
             continue
-        rows.append(_recording(edf, root) | facts)
+        rows.append(row | {"subject": ids[folder]})
         channels.append(table)
     if not rows:
         raise BenchError(f"{root}: no sub-*/ses-*/ieeg/*_ieeg.edf of the patients in participants.tsv: check paths.data")
     recordings = pd.DataFrame(rows)
     recordings["line_freq"] = recordings["subject"].map(patients.set_index("subject")["source"]).map(LINE_FREQ)
     patients = patients[patients["subject"].isin(recordings["subject"])]
-    return Cohort(name, root, patients, recordings, pd.concat(channels), unit, _tally(excluded))
+    return Cohort(name, root, patients, recordings, pd.concat(channels), unit, excluded)
 
 
-def _patients(root: Path) -> pd.DataFrame:
+def _patients(root: Path) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The patients of the paper, and why others are not among them; the release is not strict about upper and lower case."""
     file = root / "participants.tsv"
     table = read_table(file, ["participant_id", "dataset", "outcome"])
-    table = table[table["dataset"] != OUTSIDE_PAPER]
+    keys = table["participant_id"].str.lower()
+    if keys.duplicated().any():
+        raise BenchError(f"{file}: {table['participant_id'][keys.duplicated()].iloc[0]} stands in two rows: keep one")
     patients = pd.DataFrame({"subject": table["participant_id"], "source": table["dataset"]})
     patients["person"] = patients["subject"]
     patients["outcome"] = flags(table["outcome"], str(file))
     patients["annotated"] = flags(table["event_annotation"], str(file)) if "event_annotation" in table else pd.NA
     patients["sex"] = table["sex"].map({"1": "male", "0": "female"}) if "sex" in table else pd.NA
+    reasons = dict.fromkeys(keys[table["dataset"] == OUTSIDE_PAPER], f"patient of {OUTSIDE_PAPER}, outside the paper")
     split_file = root / "derivatives" / "datasplit" / "final_split.csv"
     if split_file.is_file():
-        split = read_table(split_file, ["patient_name", "split"]).groupby("patient_name")["split"]
+        rows = read_table(split_file, ["patient_name", "split"])
+        split = rows["split"].groupby(rows["patient_name"].str.lower())
         if (split.nunique() > 1).any():
             raise BenchError(f"{split_file}: patient {split.nunique().idxmax()} stands in two splits: keep one")
-        patients["split"] = patients["subject"].map(split.first())
-    return patients
+        patients["split"] = keys.map(split.first())
+        reasons = dict.fromkeys(keys[patients["split"].isna()], f"patient is not in {split_file.name}") | reasons
+    return patients[~keys.isin(reasons)], reasons
 
 
-def _recording(edf: Path, root: Path) -> dict[str, Any]:
+def _recording(edf: Path, root: Path, on_error: str, excluded: list[dict[str, Any]]) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Rows of the recording and channel tables. Rate and length are those of the EDF's header."""
     stem = edf.name.removesuffix("_ieeg.edf")
-    entities = dict(re.findall(r"(sub|ses|task|run)-([^_]+)", stem))
+    tsv = edf.with_name(f"{stem}_channels.tsv")
+    if not tsv.is_file():
+        raise BenchError(f"{edf}: no {tsv.name} beside it: fetch it, or say on_error=skip")
+    header = read_edf_header(edf)
+    table = read_table(tsv, ["name", "good", "soz", "resection", "anatomical"])
+    table = match_channels(table, tsv, header.labels, on_error, excluded)
+    channels = pd.DataFrame({"recording": stem, "raw_name": table["name"], "channel": contact_names(table["name"])})
+    channels["good"] = flags(table["good"], str(tsv)).fillna(False)
+    channels["soz"] = flags(table["soz"], str(tsv))
+    channels["resected"] = flags(table["resection"], str(tsv))
+    channels["anatomical"] = table["anatomical"].mask(table["anatomical"].isin(["-1", "N.A."]))
+    entities = dict(re.findall(r"(ses|task|run)-([^_]+)", stem))
     task = entities.get("task")
-    return {
+    rates = dict(zip(header.labels, header.rates, strict=True))
+    row = {
         "recording": stem,
-        "subject": f"sub-{entities['sub']}",
         "session": entities.get("ses"),
         "task": task,
         "run": entities.get("run"),
         "path": edf.relative_to(root).as_posix(),
+        "sfreq": Counter(rates[name] for name in table["name"]).most_common(1)[0][0],
+        "duration": header.duration,
         "ictal": task == "ictal",
         "state": STATES.get(task or ""),
     }
-
-
-def _channels(edf: Path, tsv: Path, on_error: str, excluded: list[dict[str, Any]]) -> tuple[pd.DataFrame, dict[str, float]]:
-    table = read_table(tsv, ["name", "good", "soz", "resection", "anatomical", "sampling_frequency", "edf_length"])
-    nameless = table["name"].isna() | table["name"].duplicated()
-    if nameless.any():
-        excluded.append({"what": "channels", "reason": "no name, or one that stands twice, in channels.tsv", "n": int(nameless.sum())})
-        table = table[~nameless]
-    in_file = set(edf_labels(edf))
-    absent = ~table["name"].isin(in_file)
-    if absent.any():
-        first = table.loc[absent, "name"].iloc[0]
-        if on_error == "raise":
-            raise BenchError(f"{tsv}: channel {first} is not in {edf.name}: correct the name, or say on_error=skip")
-        excluded.append({"what": "channels", "reason": "in channels.tsv but not in the EDF", "n": int(absent.sum())})
-        table = table[~absent]
-    unlisted = len(in_file - set(table["name"]))
-    if unlisted:
-        excluded.append({"what": "channels", "reason": "in the EDF but not in channels.tsv", "n": unlisted})
-    channels = pd.DataFrame({"recording": edf.name.removesuffix("_ieeg.edf"), "raw_name": table["name"]})
-    channels["channel"] = contact_names(table["name"])
-    channels["good"] = flags(table["good"], str(tsv))
-    channels["soz"] = flags(table["soz"], str(tsv))
-    channels["resected"] = flags(table["resection"], str(tsv))
-    channels["anatomical"] = table["anatomical"].mask(table["anatomical"].isin(["-1", "N.A."]))
-    facts = {
-        "sfreq": float(numbers(table["sampling_frequency"], str(tsv)).median()),
-        "duration": float(numbers(table["edf_length"], str(tsv)).median()),
-    }
-    return channels, facts
-
-
-def _tally(excluded: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line per reason."""
-    if not excluded:
-        return []
-    return pd.DataFrame(excluded).groupby(["what", "reason"], sort=False, as_index=False)["n"].sum().to_dict("records")
+    return row, channels

@@ -4,16 +4,10 @@ import re
 
 INTRACRANIAL_TYPES = ("ECOG", "SEEG", "DBS")
 
-_NO_BRAIN = re.compile(
-    r"^(EKG|ECG|EMG|EOG|EOGL|EOGR|LOC|ROC|RESP|DC\d*|TRIG\w*|EVENT|STATUS|MARK\w*|PULSE|SPO2|OSAT|PR|X\d+|"
-    r"FP1|FP2|F3|F4|F7|F8|FZ|C3|C4|CZ|P3|P4|PZ|O1|O2|OZ|T3|T4|T5|T6)\d?$",
-    re.IGNORECASE,
-)
+SEXES = {"M": "male", "F": "female", "m": "male", "f": "female", "male": "male", "female": "female"}
 
-
-def is_no_brain_channel(name: str) -> bool:
-    """Whether a name is that of a scalp, heart, eye, muscle or trigger channel, whatever its type column says."""
-    return bool(_NO_BRAIN.match(name.replace(" ", "").removeprefix("EEG")))
+CENTRES = {"MIAMI": "UMF", "JHU": "JHH"}
+"""Two spellings of one hospital → the one that is kept."""
 
 
 def seizure_free(outcome: str | None, engel: str | None = None) -> bool | None:

@@ -75,7 +75,7 @@ def rates_figure(rates: pd.DataFrame, soz: Mapping[str, bool | None]) -> Figure:
     figure = Figure(figsize=(max(5, 0.18 * len(rates) + 1.5), 4), layout="constrained")
     axes = figure.subplots()
     position = np.arange(len(rates))
-    zone = np.array([soz.get(channel) for channel in rates["channel"]], dtype=object)
+    zone = [soz.get(channel) for channel in rates["channel"]]
     errors = np.array([rates["rate"] - rates["ci_low"], rates["ci_high"] - rates["rate"]])
     for value, colour in SOZ_COLOURS.items():
         members = np.array([known is value for known in zone], dtype=bool)
@@ -83,6 +83,8 @@ def rates_figure(rates: pd.DataFrame, soz: Mapping[str, bool | None]) -> Figure:
             axes.bar(position[members], rates["rate"][members], color=colour, label=SOZ_LABELS[value])
     axes.errorbar(position, rates["rate"], yerr=errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
     axes.set_xticks(position, rates["channel"], rotation=90, fontsize=7)
+    for label, value in zip(axes.get_xticklabels(), zone, strict=True):
+        label.set_color(SOZ_COLOURS[value])  # shows the zone of silent channels too
     axes.set(ylabel="events per minute", xlim=(-0.7, len(rates) - 0.3))
     axes.legend()
     return figure

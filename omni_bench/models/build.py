@@ -52,9 +52,9 @@ def build(
     card = yaml.safe_load(file.read_text(encoding="utf-8"))
     net = build_net(card["net"], n_chans, n_outputs, n_times, sfreq, ch_names, compat)
     if weights != "random":
-        from omni_bench.models.weights import load_weights
+        from omni_bench.models.weights import load_starting_weights
 
-        load_weights(net, card | {"weights": weights})
+        load_starting_weights(net, card | {"weights": weights})
     return net
 
 

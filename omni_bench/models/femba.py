@@ -147,7 +147,7 @@ class Femba(FoundationModel):
         if not self.reference:
             require_sfreq("FEMBA", sfreq, SFREQ)
         if n_times < PATCH:
-            raise BenchError(f"FEMBA: n_times={n_times}, the model takes at least {PATCH} samples; cut longer windows")
+            raise BenchError(f"FEMBA: n_times={n_times}, the model takes at least {PATCH} samples; use longer ones")
         if ch_names is None and n_chans == len(PAIRS):
             ch_names = PAIRS
         names = require_names("FEMBA", n_chans, ch_names)

@@ -78,5 +78,5 @@ def require_whole_patches(model: str, n_times: int, patch: int, most: int | None
     if n_patches == 0 or rest or (most is not None and n_patches > most):
         limit = "" if most is None else f" up to {most * patch}"
         raise BenchError(
-            f"{model}: n_times={n_times}, the model takes multiples of {patch} samples{limit}; cut windows so"
+            f"{model}: n_times={n_times}, the model takes multiples of {patch} samples{limit}; choose such windows"
         )

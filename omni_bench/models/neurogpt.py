@@ -267,7 +267,9 @@ class NeuroGpt(FoundationModel):
         self.stride = CHUNK - overlap
         most = (_MAX_CHUNKS - 1) * self.stride + CHUNK
         if not self.reference and not CHUNK <= n_times <= most:
-            raise BenchError(f"Neuro-GPT: n_times={n_times}, the model takes {CHUNK} to {most} samples; cut windows so")
+            raise BenchError(
+                f"Neuro-GPT: n_times={n_times}, the model takes {CHUNK} to {most} samples; choose such windows"
+            )
         if ch_names is None and n_chans == len(CHANNELS):
             ch_names = CHANNELS
         matrix = channel_matrix(require_names("Neuro-GPT", n_chans, ch_names), reference=self.reference)

@@ -1,7 +1,7 @@
 """TimeConv-CNN: ResNet-18 on time-compressed Morlet maps of one channel (Omni-iEEG, arXiv 2602.16072, section 5.1).
 
-A minute has a map of 224 × 60 000 values (54 MB), so a batch of maps never exists: windows go one by one through map, min–max
-and the three convolutions that shrink it to 64 × 112 × 120, and the backward pass makes each map again.
+A minute's map has 224 × 60 000 values (54 MB), so a batch of maps never exists: windows go one by one through map,
+min–max and the three convolutions that shrink it to 64 × 112 × 120, and the backward pass makes each map again.
 
 The two time convolutions have kernels as wide as their stride. Folding those columns into channels turns them into
 3 × 1 convolutions over an image that is already laid out channels-last: the same numbers without a copy, and a weight
@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from omni_bench.errors import BenchError
-from omni_bench.models.resnet import CNNHead
+from omni_bench.models.resnet import CNNHead, imagenet_resnet18
 from omni_bench.signal import MorletMap, min_max
 
 
@@ -40,6 +40,8 @@ class TimeConvCNN(CNNHead):
     BenchError
         More than one channel, a window under 250 samples, or a rate below ``2 · fmax``.
     """
+
+    pretrained_source = imagenet_resnet18
 
     def __init__(
         self,
@@ -77,15 +79,16 @@ class TimeConvCNN(CNNHead):
 
     def embed(self, x: Tensor) -> Tensor:
         """Windows ``(batch, 1, n_times)`` in µV → embedding ``(batch, 16)``."""
-        if torch.is_grad_enabled():
-            stems = [checkpoint(self._stem_of_window, window, use_reentrant=False) for window in x.split(1)]
-        else:
-            stems = [self._stem_of_window(window) for window in x.split(1)]
-        return self.embed_features(self.cnn.after_stem(torch.cat(stems)))
+        return self.embed_features(self.cnn.after_stem(self._stems(x)))
 
     def forward_images(self, images: Tensor) -> Tensor:
         """The published network: maps ``(batch, 1, n_freqs, n_times)`` scaled to 0..255 → logits."""
         return self.fc_out(self.embed_features(self.cnn.after_stem(self._stem(images))))
+
+    def _stems(self, x: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return torch.cat([checkpoint(self._stem_of_window, window, use_reentrant=False) for window in x.split(1)])
+        return torch.cat([self._stem_of_window(window) for window in x.split(1)])
 
     def _stem_of_window(self, x: Tensor) -> Tensor:
         return self._stem(min_max(self.map(x)))

@@ -36,8 +36,9 @@ def load_starting_weights(net: nn.Module, card: Mapping[str, Any], offline: bool
     Parameters
     ----------
     card
-        A model card: ``weights`` is ``random``, ``pretrained`` (then ``pretrained`` has ``repo, revision, file, sha256``)
-        or a file; ``min_matched`` is the share of the network's tensors that must be filled.
+        A model card: ``weights`` is ``random``, ``pretrained`` (then ``pretrained`` has ``repo, revision, file, sha256``),
+        ``published`` (pretrained where the card has a source, else random) or a file; ``min_matched`` is the share of
+        the network's tensors that must be filled.
 
     Returns
     -------
@@ -49,6 +50,8 @@ def load_starting_weights(net: nn.Module, card: Mapping[str, Any], offline: bool
         The file is absent or of another network, or the card has no pretrained weights.
     """
     weights = card["weights"]
+    if weights == "published":
+        weights = "pretrained" if card.get("pretrained") else "random"
     if weights == "random":
         return asdict(LoadReport("random", pretrained=False))
     if weights == "pretrained":
@@ -61,7 +64,7 @@ def load_starting_weights(net: nn.Module, card: Mapping[str, Any], offline: bool
             raise BenchError(f"{file}: SHA-256 differs from the model card's: delete it and fetch it again")
     else:
         file, name, revision = Path(weights).expanduser(), weights, None
-    report = load_state(net, read_state(file), card.get("min_matched", 0.9), str(file))
+    report = load_state(net, _in_own_names(net, read_state(file)), card.get("min_matched", 0.9), str(file))
     report.source, report.revision, report.sha256 = name, revision, file_sha256(file)
     return asdict(report)
 
@@ -118,6 +121,19 @@ def load_state(net: nn.Module, state: dict[str, Tensor], min_matched: float, sou
         )
     net.load_state_dict(fitting, strict=False)
     return report
+
+
+def _in_own_names(net: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state dict under its publisher's names → the network's, by the network's ``pretrained_source``; others as they are."""
+    source = getattr(net, "pretrained_source", None)
+    if source is None:
+        return state
+    try:
+        converted = source.convert(state)
+    except KeyError:
+        return state
+    own = {name: value.shape for name, value in net.state_dict().items()}
+    return max((state, converted), key=lambda s: sum(own.get(name) == value.shape for name, value in s.items()))
 
 
 def _without(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,7 +1,5 @@
 """Checkpoints that a killed run can always continue from."""
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +7,8 @@ import lightning as L
 import torch
 from lightning.pytorch.callbacks import Checkpoint, ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from omni_bench.files import renamed
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -19,15 +19,9 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                torch.save(checkpoint, file)
-            os.replace(part, target)
-        finally:
-            Path(part).unlink(missing_ok=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with renamed(Path(path)) as part:
+            torch.save(checkpoint, part)
 
 
 class LastCheckpoint(Checkpoint):

@@ -4,6 +4,8 @@ A learner has ``fit(data)`` and ``predict(data)``; cards of the adaptation group
 label: its loops get training and validation windows only.
 """
 
+import logging
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,15 @@ from omni_bench.errors import BenchError
 from omni_bench.models.weights import LoadReport
 from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint, sweep_parts
 from omni_bench.modules.classifier import Classifier
+
+
+def quieten_lightning() -> None:
+    """Keep Lightning's console lines to warnings; under Hydra each would come twice."""
+    for name in ("lightning", "lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).handlers.clear()
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for message in (".*does not have many workers.*", ".*treespec.*", ".*dataloader is not resumable.*", ".*tensorboardX.*"):
+        warnings.filterwarnings("ignore", message)
 
 
 class LightningLearner:
@@ -56,6 +67,7 @@ class LightningLearner:
         loggers: list[Logger],
         early_stopping: int | None = None,
     ) -> None:
+        quieten_lightning()
         self.module = Classifier(net, len(classes), optimizer, seed)
         self.classes, self.folder, self.card = classes, folder, trainer
         checkpoints = folder / "checkpoints"

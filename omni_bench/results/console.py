@@ -1,11 +1,16 @@
 """What a run prints at its end."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from omni_bench.data.cohort import Cohort
+    from omni_bench.data.store import Stored
 
 
 def print_result(result: dict[str, Any], folder: Path) -> None:
@@ -18,9 +23,12 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
     for name, metric in result["metrics"].items():
         table.add_row(name, _number(metric["value"]), _interval(metric), str(metric["n"]))
     console.print(table)
+    notes: dict[str, list[str]] = {}
     for name, metric in result["metrics"].items():
         if metric.get("note"):
-            console.print(f"{name}: {metric['note']}", style="yellow", highlight=False)
+            notes.setdefault(metric["note"], []).append(name)
+    for note, names in notes.items():
+        console.print(f"{', '.join(names)}: {note}", style="yellow", highlight=False)
     for line in result["warnings"]:
         console.print(line, style="yellow", highlight=False)
     marks = [mark for mark in ("synthetic", "reduced") if result[mark]]
@@ -29,6 +37,25 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
     for name in ("result.json", "predictions.parquet", "report.html"):
         if (folder / name).is_file():
             console.print(str(folder / name), highlight=False, soft_wrap=True)
+
+
+def print_prepared(cohort: "Cohort", stored: "Mapping[str, Stored]", verified: bool) -> None:
+    """Print what a preparation read, what it left out and why, and where the store is."""
+    console = Console()
+    table = Table(title=f"{cohort.name}: {len(cohort)} recordings of {len(cohort.patients)} patients", title_justify="left")
+    for column in ("source", "patients", "recordings", "channels", "hours", "GB stored"):
+        table.add_column(column, justify="left" if column == "source" else "right")
+    recordings = cohort.recordings.merge(cohort.patients[["subject", "source"]], on="subject")
+    for source, part in recordings.groupby("source"):
+        files = [stored[name] for name in part["recording"]]
+        counts = (part["subject"].nunique(), len(part), sum(len(file.ch_names) for file in files))
+        sizes = (sum(file.duration for file in files) / 3600, sum(file.path.stat().st_size for file in files) / 1e9)
+        table.add_row(str(source), *(str(count) for count in counts), *(f"{size:.2f}" for size in sizes))
+    console.print(table)
+    for entry in cohort.excluded:
+        console.print(f"left out: {entry['n']} {entry['what']}: {entry['reason']}", style="yellow", highlight=False)
+    folder = next(iter(stored.values())).path.parent
+    console.print(f"{folder}{' (every signal equals its hash)' if verified else ''}", highlight=False, soft_wrap=True)
 
 
 def _number(value: float | None) -> str:

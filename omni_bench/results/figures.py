@@ -3,10 +3,12 @@
 import io
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -17,9 +19,17 @@ INK, MUTED, RULE, SHADE, PAPER = "#1b2530", "#66727f", "#d4dae1", "#e6ebf1", "#f
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe & Ito's palette, which the common forms of colour blindness can tell apart; line styles differ beside it."""
 DASHES = ("-", "--", "-.", ":")
-THEMED = {INK: "ink", MUTED: "muted", RULE: "rule", SHADE: "shade", PAPER: "paper", COLOURS[0]: "blue", COLOURS[1]: "red"}
+THEMED = {
+    INK: "ink",
+    MUTED: "muted",
+    RULE: "rule",
+    SHADE: "shade",
+    PAPER: "paper",
+    COLOURS[0]: "blue",
+    COLOURS[1]: "red",
+}
 """Colours that the page replaces by its own variables, so that figures follow its light or dark theme."""
-STYLE = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
@@ -30,7 +40,7 @@ STYLE = {
     "axes.facecolor": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.prop_cycle": mpl.cycler(color=COLOURS),
+    "axes.prop_cycle": cycler(color=COLOURS),
     "text.color": INK,
     # names of channels and patients may hold a dollar sign
     "text.parse_math": False,
@@ -65,8 +75,13 @@ def svg(figure: Figure) -> str:
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(buffer, format="svg", dpi=120, transparent=True, metadata=nothing)
-    text = buffer.getvalue()
-    text = re.sub(r' (xmlns|xmlns:xlink|width|height|version)="[^"]*"', "", text[text.index("<svg") :], count=5)
+    tag, _, body = buffer.getvalue().partition("<svg")[2].partition(">")
+    view_box = re.search(r'viewBox="[^"]*"', tag)
+    assert view_box
+    # several figures on one page: no element id twice, but for the content-addressed ones that are referred to
+    text = f"<svg {view_box[0]}>" + re.sub(r'<g id="[^"]*"', "<g", body)
+    # hundredths of a point are finer than any screen or print
+    text = re.sub(r' (d|x|y)="[^"]*"', lambda attribute: re.sub(r"(\.\d\d)\d+", r"\1", attribute[0]), text)
     for colour, name in THEMED.items():
         text = text.replace(colour, f"var(--fig-{name})")
     return text
@@ -78,12 +93,12 @@ def curve_points(scores: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
     Parameters
     ----------
     scores
-        One row per unit with `label` (index into `classes`, NA = unscored) and `score`, or `prob_<class>` of each class.
+        One row per unit: `label` (index into `classes`, NA = unscored), and `score` or each class's `prob_<class>`.
 
     Returns
     -------
-    Columns `class, curve` (``roc``: `x` false-positive rate, `y` true-positive rate; ``pr``: `x` recall, `y` precision),
-    `threshold`. A class without positive or without negative units has no rows.
+    Columns `class, curve, x, y, threshold`: curve ``roc`` has the false-positive and the true-positive rate as `x` and
+    `y`, ``pr`` has recall and precision. A class without positive or without negative units has no rows.
     """
     columns = {1: "score"} if "score" in scores else {k: f"prob_{name}" for k, name in enumerate(classes)}
     parts = []
@@ -97,7 +112,11 @@ def curve_points(scores: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
         y, x, threshold = precision_recall_curve(truth, value, drop_intermediate=True)
         threshold = np.append(threshold, np.inf)
         parts.append(pd.DataFrame({"class": classes[index], "curve": "pr", "x": x, "y": y, "threshold": threshold}))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["class", "curve", "x", "y", "threshold"])
+    return (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=["class", "curve", "x", "y", "threshold"])
+    )
 
 
 @quiet
@@ -134,7 +153,17 @@ def _mark_operating_point(scores: pd.DataFrame, roc: Axes, pr: Axes) -> None:
     share = truth.mean()
     pr.axhline(share, color=MUTED, ls=":", lw=1, label="chance (share of positives)")
     called = known["predicted"].fillna(0).to_numpy(dtype=bool)
-    mark = {"marker": "o", "ls": "", "mfc": PAPER, "mec": INK, "mew": 1.6, "ms": 7, "label": "at the threshold", "zorder": 4, "clip_on": False}
+    mark: dict[str, Any] = {
+        "marker": "o",
+        "ls": "",
+        "mfc": PAPER,
+        "mec": INK,
+        "mew": 1.6,
+        "ms": 7,
+        "label": "at the threshold",
+        "zorder": 4,
+        "clip_on": False,
+    }
     if known["predicted"].notna().all():
         roc.plot(called[~truth].mean(), called[truth].mean(), **mark)
         if called.any():
@@ -148,12 +177,25 @@ def confusion(counts: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(2.2 + 0.7 * n, 0.9 + 0.45 * n), layout="constrained")
     axes = figure.subplots()
     values = counts.to_numpy(dtype=float)
-    share = np.divide(values, values.sum(axis=1, keepdims=True), out=np.zeros_like(values), where=values.sum(axis=1, keepdims=True) > 0)
+    share = np.divide(
+        values,
+        values.sum(axis=1, keepdims=True),
+        out=np.zeros_like(values),
+        where=values.sum(axis=1, keepdims=True) > 0,
+    )
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
     for row, column in np.ndindex(n, n):
         # cell text has the picture's colours, which no theme changes
         colour = "#ffffff" if share[row, column] > 0.6 else "#000000"
-        axes.text(column, row, f"{int(values[row, column])}", ha="center", va="center", color=colour, fontsize=9 if n < 10 else 6)
+        axes.text(
+            column,
+            row,
+            f"{int(values[row, column])}",
+            ha="center",
+            va="center",
+            color=colour,
+            fontsize=9 if n < 10 else 6,
+        )
     axes.set_xticks(range(n), counts.columns, rotation=0 if n < 4 else 45, ha="center" if n < 4 else "right")
     axes.set_yticks(range(n), counts.index)
     axes.set(xlabel="predicted", ylabel="true")
@@ -182,7 +224,10 @@ def resection_by_outcome(patients: pd.DataFrame) -> Figure:
     axes = figure.subplots()
     known = patients[patients["resection_ratio"].notna()]
     outcome = known["outcome"].astype("boolean")
-    groups = [("not seizure-free", ~outcome.fillna(True), COLOURS[1], "D"), ("seizure-free", outcome.fillna(False), COLOURS[0], "o")]
+    groups = [
+        ("not seizure-free", ~outcome.fillna(True), COLOURS[1], "D"),
+        ("seizure-free", outcome.fillna(False), COLOURS[0], "o"),
+    ]
     if outcome.isna().any():
         groups.append(("outcome unknown", outcome.isna(), MUTED, "x"))
     labels = []
@@ -194,10 +239,19 @@ def resection_by_outcome(patients: pd.DataFrame) -> Figure:
         if len(ratios):
             axes.plot([np.median(ratios)] * 2, [row - 0.36, row + 0.36], color=INK, lw=2, zorder=1)
     axes.set_yticks(range(len(groups)), labels)
-    axes.set(xlim=(0, 1), ylim=(-0.5, len(groups) - 0.5), xlabel="resection ratio (share of the patient's score that was resected)")
+    axes.set(
+        xlim=(0, 1),
+        ylim=(-0.5, len(groups) - 0.5),
+        xlabel="resection ratio (share of the patient's score that was resected)",
+    )
     axes.grid(axis="x", lw=0.6)
     axes.tick_params(axis="y", length=0)
-    axes.legend(handles=[Line2D([], [], color=INK, lw=2, label="median")], loc="upper left", bbox_to_anchor=(0, 1.12), fontsize=8)
+    axes.legend(
+        handles=[Line2D([], [], color=INK, lw=2, label="median")],
+        loc="upper left",
+        bbox_to_anchor=(0, 1.12),
+        fontsize=8,
+    )
     return figure
 
 
@@ -212,17 +266,23 @@ def _swarm(values: np.ndarray, width: float = 0.03, step: float = 0.11) -> np.nd
 @quiet
 def training_curves(metrics: pd.DataFrame) -> Figure:
     """One panel per quantity (`loss`, ...) of the table `step, epoch, metric, value`, its splits as lines."""
-    table = metrics.assign(quantity=metrics["metric"].str.rpartition("/")[2], split=metrics["metric"].str.rpartition("/")[0])
+    table = metrics.assign(
+        quantity=metrics["metric"].str.rpartition("/")[2], split=metrics["metric"].str.rpartition("/")[0]
+    )
     quantities = sorted(table["quantity"].unique(), key=lambda name: (name != "loss", name))
     n_columns = min(3, len(quantities))
     n_rows = -(-len(quantities) // n_columns)
-    figure = Figure(figsize=(max(4.2, 3.1 * n_columns), 2.6 * n_rows), layout="constrained")
+    figure = Figure(figsize=(max(4.2, 3.3 * n_columns), 2.6 * n_rows), layout="constrained")
     panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for axes, quantity in zip(panels, quantities, strict=False):
         part = table[table["quantity"] == quantity]
-        for colour, dash, (split, line) in zip(COLOURS, ("-", "--", "-.", ":", "-", "--"), part.groupby("split"), strict=False):
+        for colour, dash, (split, line) in zip(
+            COLOURS, ("-", "--", "-.", ":", "-", "--"), part.groupby("split"), strict=False
+        ):
             few = "o" if len(line) <= 30 else None
-            axes.plot(line["step"], line["value"], dash, color=colour, marker=few, ms=4, lw=1.6, label=split or quantity)
+            axes.plot(
+                line["step"], line["value"], dash, color=colour, marker=few, ms=4, lw=1.6, label=split or quantity
+            )
         axes.set(title=quantity.replace("_", " "), xlabel="step")
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(lw=0.6)
@@ -281,7 +341,9 @@ def _contrast(signal: np.ndarray, sfreq: float, fmax: float, starts: np.ndarray)
     from omni_bench.signal import morlet_map
 
     with torch.no_grad():
-        amplitude = morlet_map(torch.from_numpy(np.array(signal, dtype=np.float32)), sfreq, fmin=FMIN, fmax=fmax).numpy()
+        amplitude = morlet_map(
+            torch.from_numpy(np.array(signal, dtype=np.float32)), sfreq, fmin=FMIN, fmax=fmax
+        ).numpy()
     median = np.median(amplitude, axis=1, keepdims=True)
     peak = np.maximum.reduceat(amplitude, starts, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,12 +2,10 @@
 
 import json
 import math
-import os
 import platform
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+from omni_bench.files import write_atomically
 
 SCHEMA = 1
 PACKAGES = ("omni_bench", "torch", "lightning", "numpy", "scipy", "pandas", "mne", "scikit-learn", "transformers", "braindecode")
@@ -28,27 +26,6 @@ def read_record(folder: Path) -> dict[str, Any] | None:
         return json.loads((folder / "result.json").read_text(encoding="utf-8"), parse_constant=float)
     except (OSError, json.JSONDecodeError):
         return None
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file under a temporary name in the same folder, then rename it."""
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}-", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(part, path)
-    finally:
-        Path(part).unlink(missing_ok=True)
-
-
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a parquet file under a temporary name in the same folder, then rename it."""
-    part = path.with_name(f".{path.name}-{os.getpid()}.part")
-    try:
-        table.to_parquet(part, index=False)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 class Record:

@@ -2,11 +2,10 @@
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 import pandas as pd
 import yaml
@@ -15,36 +14,14 @@ from matplotlib.figure import Figure
 
 from omni_bench.errors import BenchError
 from omni_bench.results import figures
+from omni_bench.results.page import Picture, Section, number, page_of
 from omni_bench.results.record import read_record, write_atomically
 from omni_bench.results.strips import PATIENT, channel_strips, in_shaft_order
 
 STRIPS_PER_PAGE = 16
 """Patients of one figure of channel strips: a printed page."""
-STRIP_PAGES = 4
+STRIP_PAGES = 3
 """Figures of channel strips that the page shows; the folder has all."""
-HEADLINES = ("auc", "outcome_auc", "f1_macro", "balanced_accuracy", "r2", "pearson", "rmse")
-"""Metrics that stand large at the top, as many as four of those that there are."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure of the page: PNG and CSV of that `name` lie in the run's ``figures``."""
-
-    name: str
-    alt: str
-    caption: str
-    svg: Markup
-
-
-@dataclass
-class Section:
-    """A part of the page: pictures, or why there are none."""
-
-    title: str
-    intro: str = ""
-    pictures: list[Picture] = field(default_factory=list)
-    absent: str = ""
-    wide: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,11 +57,11 @@ class Run:
         part.write_bytes(figures.png(figure))
         os.replace(part, folder / f"{name}.png")
         write_atomically(folder / f"{name}.csv", data.to_csv(index=data.index.name is not None))
-        return Picture(name, alt, caption, Markup(figures.svg(figure)))  # noqa: S704: matplotlib escapes its texts
+        return Picture(name, alt, caption, Markup(figures.svg(figure)), figure.get_figwidth())
 
 
 def write_report(folder: Path) -> Path:
-    """Write ``report.html`` and ``figures/`` from the files of a run directory; again at any time, with the same result.
+    """Write ``report.html`` and ``figures/`` from the files of a run directory, the same ones each time.
 
     Returns
     -------
@@ -97,17 +74,8 @@ def write_report(folder: Path) -> Path:
     """
     run = _read(Path(folder))
     sections = [_curves(run), _outcome(run), _strips(run), _training(run), _examples(run)]
-    loader = jinja2.PackageLoader("omni_bench.results")
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"number": _number, "count": _count, "metric_name": _metric_name, "text": _text}
-    page = environment.get_template("report.html").render(
-        run=run,
-        record=run.record,
-        config=run.config,
-        sections=[section for section in sections if section],
-        marks=_marks(run.record),
-        headlines=[name for name in HEADLINES if name in run.record["metrics"]][:4],
-        config_text=_read_text(run.folder / "config.yaml"),
+    page = page_of(
+        run.record, run.config, [section for section in sections if section], _read_text(run.folder / "config.yaml")
     )
     write_atomically(run.folder / "report.html", page)
     return run.folder / "report.html"
@@ -116,7 +84,9 @@ def write_report(folder: Path) -> Path:
 def _read(folder: Path) -> Run:
     record = read_record(folder)
     if record is None:
-        raise BenchError(f"{folder}: no readable result.json: name a run directory (outputs/<dataset>/<task>/.../seed-...)")
+        raise BenchError(
+            f"{folder}: no readable result.json: name a run directory (outputs/<dataset>/<task>/.../seed-...)"
+        )
     examples = None
     if (folder / "examples.npz").is_file():
         with np.load(folder / "examples.npz", allow_pickle=False) as file:
@@ -140,25 +110,6 @@ def _read_text(file: Path) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def _marks(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """What keeps a run from being a benchmark result, and what a reader must know first: mark, explanation."""
-    weights, threshold = record.get("weights") or {}, record.get("threshold")
-    unfinished = record["status"] != "completed"
-    marks = {
-        record["status"]: record.get("error", "this run has not finished: no result") if unfinished else "",
-        "synthetic data": "signals and labels were generated" if record.get("synthetic") else "",
-        "reduced settings": "smaller than the task's and model's own settings" if record.get("reduced") else "",
-        "random weights": "nothing was pretrained" if weights.get("source") == "random" else "",
-    }
-    if threshold:
-        rules = {
-            "youden_test": "chosen on the test labels: metrics at it are optimistic",
-            "inherited": "not chosen on this run's data but taken from the run of the checkpoint",
-        }
-        marks["fallback threshold"] = rules.get(threshold["rule"], "")
-    return [(mark, why) for mark, why in marks.items() if why]
-
-
 def _curves(run: Run) -> Section:
     scores = run.scores
     section = Section("Discrimination", "Units of the test split that have both a label and a score.")
@@ -168,7 +119,9 @@ def _curves(run: Run) -> Section:
         section.title = "Predicted against target"
         alt = f"Scatter of predicted value against target of {len(scores)} test units"
         columns = [name for name in ("unit_id", "source", "subject", "target", "predicted") if name in scores]
-        section.pictures.append(run.picture("predicted", figures.predicted_against_target(scores), scores[columns], alt))
+        section.pictures.append(
+            run.picture("predicted", figures.predicted_against_target(scores), scores[columns], alt)
+        )
     else:
         points = figures.curve_points(scores, run.classes)
         if points.empty:
@@ -186,11 +139,15 @@ def _confusion(run: Run, scores: pd.DataFrame) -> list[Picture]:
     if known.empty:
         return []
     places = range(len(run.classes))
-    counts = pd.crosstab(known["label"].astype(int), known["predicted"].astype(int)).reindex(index=places, columns=places, fill_value=0)
+    found = pd.crosstab(known["label"].astype(int), known["predicted"].astype(int))
+    counts = found.reindex(index=places, columns=places, fill_value=0)
     counts = counts.set_axis(pd.Index(run.classes, name="true"), axis=0).set_axis(run.classes, axis=1)
-    rows = "; ".join(f"true {true}: " + ", ".join(f"{n} {name}" for name, n in row.items()) for true, row in counts.iterrows())
+    rows = "; ".join(
+        f"true {true}: " + ", ".join(f"{n} {name}" for name, n in row.items()) for true, row in counts.iterrows()
+    )
+    alt = f"Confusion matrix, predicted classes. {rows}"
     caption = "Confusion matrix, number of units. Shade: share of the row."
-    return [run.picture("confusion", figures.confusion(counts), counts, f"Confusion matrix, predicted classes. {rows}", caption)]
+    return [run.picture("confusion", figures.confusion(counts), counts, alt, caption)]
 
 
 def _outcome(run: Run) -> Section | None:
@@ -206,10 +163,33 @@ def _outcome(run: Run) -> Section | None:
     if known["outcome"].notna().any():
         free = known["outcome"].dropna().astype(bool)
         alt = f"Resection ratio of {int(free.sum())} seizure-free and {int((~free).sum())} not seizure-free patients"
-        section.pictures.append(run.picture("resection_by_outcome", figures.resection_by_outcome(patients), patients, alt))
+        section.pictures.append(
+            run.picture("resection_by_outcome", figures.resection_by_outcome(patients), patients, alt)
+        )
     else:
         section.absent = "No patient with known outcome and resection: no resection ratio by outcome."
+    section.table_title = "Patients of the test split"
+    section.numeric = [False, False, False, True, True, True, True, False]
+    section.table = [["patient", "source", "outcome", "channels", "SOZ", "resected", "ratio", "why no ratio"]]
+    unknown = _patients_without(run.scores)
+    for row in patients.to_dict("records"):
+        outcome = "unknown" if pd.isna(row["outcome"]) else "seizure-free" if row["outcome"] else "not seizure-free"
+        counts = [str(row["n_channels"])]
+        for flag in ("soz", "resected"):
+            counts.append("–" if (row["source"], row["subject"]) in unknown[flag] else str(row[f"n_{flag}"]))
+        section.table.append(
+            [row["subject"], row["source"], outcome, *counts, number(row["resection_ratio"]), row["reason"]]
+        )
     return section
+
+
+def _patients_without(scores: pd.DataFrame | None) -> dict[str, set[tuple[str, str]]]:
+    """Patients none of whose channels has a known SOZ or resection flag: 0 marked channels say nothing of them."""
+    flags = ["soz", "resected"]
+    if scores is None or not {*PATIENT, *flags} <= set(scores):
+        return {flag: set() for flag in flags}
+    known = scores.groupby(PATIENT)[flags].count()
+    return {flag: set(known.index[known[flag] == 0]) for flag in flags}
 
 
 def _strips(run: Run) -> Section | None:
@@ -217,24 +197,31 @@ def _strips(run: Run) -> Section | None:
     if run.scores is None or not needed <= set(run.scores):
         return None
     patients = list(run.scores.groupby(PATIENT, sort=True).indices)
-    section = Section("Channels of each patient", "Height: score of the channel. Contacts run along their shafts.")
+    section = Section(
+        "Channels of each patient",
+        "Height: score of the channel, on one scale for all patients of a figure, which need not start at 0. "
+        "Contacts run along their shafts.",
+    )
     if run.scores["soz"].isna().all():
         section.intro += " No channel has a known SOZ label."
     if run.scores["resected"].isna().all():
         section.intro += " No channel is known to be resected or preserved."
     pages = [patients[i : i + STRIPS_PER_PAGE] for i in range(0, len(patients), STRIPS_PER_PAGE)]
     index = pd.MultiIndex.from_frame(run.scores[PATIENT])
-    for number, page in enumerate(pages, 1):
+    kept = ["source", "subject", "channel", "score", "label", "predicted", "soz", "resected"]
+    for i, page in enumerate(pages):
         part = run.scores[index.isin(page)]
-        columns = [name for name in ("source", "subject", "channel", "score", "label", "predicted", "soz", "resected") if name in part]
+        data = in_shaft_order(part)[[name for name in kept if name in part]]
         alt = f"Strips of channel scores of {len(page)} patients: {', '.join(subject for _, subject in page)}"
-        name = "channel_strips" if len(pages) == 1 else f"channel_strips_{number:02d}"
-        picture = run.picture(name, channel_strips(part, run.threshold), in_shaft_order(part)[columns], alt)
-        if number <= STRIP_PAGES:
+        name = "channel_strips" if len(pages) == 1 else f"channel_strips_{i + 1:02d}"
+        picture = run.picture(name, channel_strips(part, run.threshold), data, alt)
+        if i < STRIP_PAGES:
             section.pictures.append(picture)
     if len(pages) > STRIP_PAGES:
         shown = STRIP_PAGES * STRIPS_PER_PAGE
-        section.intro += f" The first {shown} of {len(patients)} patients are shown; all are in figures/channel_strips_*.png."
+        section.intro += (
+            f" The first {shown} of {len(patients)} patients are shown; all are in figures/channel_strips_*.png."
+        )
     return section
 
 
@@ -250,7 +237,11 @@ def _training(run: Run) -> Section:
 
 
 def _examples(run: Run) -> Section:
-    section = Section("Signals", "A test window of a high- and of a low-scored channel of each class.")
+    section = Section(
+        "Signals",
+        "One test window of one channel of each class. The map shows decibels above each frequency's median "
+        "over the window; a pixel is the largest amplitude of its stretch of time.",
+    )
     examples = run.examples or {}
     keys = sorted(key for key in examples if key.startswith("signal_"))
     if not keys:

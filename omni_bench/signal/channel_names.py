@@ -1,8 +1,8 @@
 """Intracranial channel names: one spelling per contact, the raw one kept beside it.
 
 The rule, in order: outer blanks go; a leading ``POL``, ``EEG``, ``SEEG`` or ``ECOG`` followed by a blank goes; a trailing
-reference (``-Ref``, ``-AV``, ``-Avg``, ``-G2`` in any case) goes; blanks inside go. What still holds a hyphen between two
-contacts is a bipolar derivation and keeps it.
+reference (``-Ref``, ``-AV``, ``-Avg``, ``-G2`` in any case) goes, but a contact of a grid ``G`` is no reference to its
+neighbour (``G1-G2``); blanks inside go. What still holds a hyphen between two contacts is a bipolar derivation and keeps it.
 """
 
 import re
@@ -10,7 +10,7 @@ import re
 import pandas as pd
 
 _PREFIX = re.compile(r"^(POL|EEG|SEEG|ECOG)\s+", re.IGNORECASE)
-_REFERENCE = re.compile(r"-(REF|AV|AVG|G2)$", re.IGNORECASE)
+_REFERENCE = re.compile(r"-(REF|AV|AVG|(?<!^G\d-)G2)$", re.IGNORECASE)
 
 
 def contact_name(raw: str) -> str:

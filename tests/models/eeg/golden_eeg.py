@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from weights import fill_by_name, formula_weight, golden_input
+
+from tests.weights import fill_by_name, formula_weight, golden_input
 
 
 class Golden:
@@ -59,7 +60,9 @@ def listed(state_dict: list[tuple[str, list[int]]]) -> dict[str, tuple[int, ...]
 def assert_gradients(model: nn.Module, x: Tensor) -> None:
     """Every parameter that asks for a gradient gets a finite one; those of `untrained` prefixes ask for none."""
     model.train()
-    model(x).square().sum().backward()
+    logits = model(x)
+    assert logits.shape == (len(x), model.head.out_features)
+    logits.square().sum().backward()
     for name, parameter in model.backbone.named_parameters():
         assert parameter.requires_grad != name.startswith(model.untrained), name
         if parameter.requires_grad:

@@ -114,7 +114,7 @@ def test_windows(n_times, overlap, n_windows):
 
 
 def test_benchmark_positions_of_odd_names():
-    """Magnetometers at the origin, midpoints of pairs, raw metres of the shifted table, and names that are not found."""
+    """Magnetometers at the origin, midpoints of pairs, raw metres of the shifted table, names that are not found."""
     points, types = benchmark_sensors(["CB1", "FP1-F7", "FTT7h", "EEG C3-REF", "Fp1", "F7"])
     assert types == [1, 0, 0, 0, 0, 0]
     assert (points[[0, 3]] == 0).all()

@@ -5,7 +5,8 @@ from golden_eeg import Golden, assert_gradients, filled, listed, shapes
 from omni_bench.errors import BenchError
 from omni_bench.models.femba import PAIRS, Femba, FembaNetwork
 
-ELECTRODES = "Fp1 Fp2 F7 F3 Fz F4 F8 T3 C3 Cz C4 T4 T5 P3 Pz P4 T6 O1 O2 A1 A2".split()
+TEN_TWENTY = "Fp1 Fp2 F7 F3 Fz F4 F8 T3 C3 Cz C4 T4 T5 P3 Pz P4 T6 O1 O2 A1 A2"
+ELECTRODES = TEN_TWENTY.split()
 WRAPPERS = ["wrapper_21ch_1280", "wrapper_14ch_unknown_len1003"]
 
 
@@ -73,7 +74,7 @@ def test_bipolar_channels_are_taken_as_they_are(ch_names):
 
 def test_absent_electrode_comes_from_its_true_neighbours():
     """Without Cz, C3-CZ still leans on the electrodes around the vertex, unlike with the benchmark's shifted table."""
-    names = "Fp1 Fp2 F7 F8 T3 T4 T5 T6 O1 O2 A1 A2 C3 C4 F3 F4 P3 P4 FCz CPz C1 C2".split()
+    names = [name for name in ELECTRODES if name not in ("Cz", "Fz", "Pz")] + ["FCz", "CPz", "C1", "C2"]
     row = Femba(len(names), 2, 64, 256, names, num_blocks=1).matrix[PAIRS.index("C3-CZ")]
     strongest = {names[i] for i in row.topk(4, largest=False).indices}
     assert strongest == {"FCz", "CPz", "C1", "C2"}

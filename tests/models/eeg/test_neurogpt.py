@@ -66,7 +66,7 @@ def test_reference_reproduces_the_benchmark(stored, benchmark, case):
 
 @torch.no_grad()
 def test_benchmark_with_its_transposition_mended(stored, benchmark):
-    """The one matrix that it reads the wrong way round accounts for the whole difference between the stored features."""
+    """The one matrix that it reads the wrong way round is the whole difference between the stored features."""
     case = "backbone_2x4chunks"
     mended = NeuroGptNetwork(benchmark=True).eval()
     mended.load_state_dict(benchmark.state_dict())

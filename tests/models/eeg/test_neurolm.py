@@ -1,10 +1,10 @@
 import pytest
 import torch
 from golden_eeg import Golden, assert_gradients, filled, listed, shapes
-from weights import formula_weight
 
 from omni_bench.errors import BenchError
 from omni_bench.models.neurolm import VOCABULARY, NeuroLm, NeuroLmNetwork, PatchEmbed, stairs
+from tests.weights import formula_weight
 
 BACKBONE = "backbone_5ch_4s_3pad"
 WRAPPERS = ["wrapper_full_gpt_10ch_1000", "wrapper_full_gpt_unknown_len730", "wrapper_tokenizer_probe_len730"]

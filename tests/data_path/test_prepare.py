@@ -1,0 +1,177 @@
+"""A cohort into its store: resumed, parallel, with a reason for what is left out."""
+
+import json
+import logging
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pybv import write_brainvision
+
+from omni_bench.data.cohort import Cohort
+from omni_bench.data.prepare import prepare
+from omni_bench.data.preprocess import Preprocessing
+from omni_bench.data.store import map_signal, verify_store
+from omni_bench.errors import BenchError
+from tests.data.edf import Signal, random_digits, write_edf
+
+SFREQ = 200.0
+AS_IS = Preprocessing(notch=False)
+NAMES = ["A1", "A2", "A3"]
+
+
+def digits(i: int) -> np.ndarray:
+    return random_digits(3 * 800, seed=i).reshape(3, 800)
+
+
+def cohort_of(root: Path, n: int = 4, **columns: list[object]) -> Cohort:
+    """``n`` patients with one EDF of three channels each."""
+    ids = [f"sub-{i}" for i in range(n)]
+    for i, name in enumerate(ids):
+        write_edf(root / f"{name}.edf", [Signal(label, row, SFREQ) for label, row in zip(NAMES, digits(i), strict=True)])
+    patients = pd.DataFrame({"subject": ids, "person": ids, "source": "tiny"})
+    recordings = pd.DataFrame({"recording": ids, "subject": ids, "path": [f"{name}.edf" for name in ids], "sfreq": SFREQ, "duration": 4.0})
+    channels = pd.DataFrame([{"recording": name, "channel": label, "raw_name": label, "good": label != "A2"} for name in ids for label in NAMES])
+    return Cohort("tiny", root, patients, recordings.assign(**columns), channels)
+
+
+def break_file(cohort: Cohort, i: int) -> None:
+    path = cohort.root / f"sub-{i}.edf"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def set_digits(cohort: Cohort, i: int, channel: str, values: np.ndarray) -> None:
+    rows = [values if label == channel else row for label, row in zip(NAMES, digits(i), strict=True)]
+    write_edf(cohort.root / f"sub-{i}.edf", [Signal(label, row, SFREQ) for label, row in zip(NAMES, rows, strict=True)])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_good_channels_are_stored(tmp_path: Path, workers: int) -> None:
+    cohort, stored = prepare(cohort_of(tmp_path), AS_IS, tmp_path / "cache", workers=workers)
+    assert list(stored) == cohort.recordings["recording"].tolist() == [f"sub-{i}" for i in range(4)]
+    for i, file in enumerate(stored.values()):
+        assert (file.ch_names, file.sfreq, file.n_times, file.broken) == (("A1", "A3"), SFREQ, 800, {})
+        np.testing.assert_allclose(map_signal(file.path), digits(i)[[0, 2]] * 0.1, rtol=1e-5)
+        verify_store(file.path)
+
+
+def test_what_is_stored_is_not_done_again(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path)
+    _, first = prepare(cohort, AS_IS, tmp_path / "cache")
+    times = {name: file.path.stat().st_mtime_ns for name, file in first.items()}
+    _, second = prepare(cohort, AS_IS, tmp_path / "cache")
+    assert second == first
+    assert times == {name: file.path.stat().st_mtime_ns for name, file in second.items()}
+
+
+def test_another_content_preprocessing_or_channel_list_is_another_file(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path, n=2)
+    paths = {"first": prepare(cohort, AS_IS, tmp_path / "cache")[1]}
+    paths["steps"] = prepare(cohort, replace(AS_IS, high=50.0), tmp_path / "cache")[1]
+    everything = replace(cohort, channels=cohort.channels.assign(good=True))
+    paths["channels"] = prepare(everything, AS_IS, tmp_path / "cache")[1]
+    paths["unit"] = prepare(replace(cohort, unit="mV"), AS_IS, tmp_path / "cache")[1]
+    paths["line"] = prepare(cohort, AS_IS, tmp_path / "cache", line_freq=50)[1]
+    set_digits(cohort, 1, "A1", digits(7)[0])
+    paths["content"] = prepare(cohort, AS_IS, tmp_path / "cache")[1]
+    assert len({stored["sub-1"].path for stored in paths.values()}) == 6
+    assert paths["content"]["sub-0"] == paths["first"]["sub-0"]
+    np.testing.assert_allclose(map_signal(paths["content"]["sub-1"].path)[0], digits(7)[0] * 0.1, rtol=1e-5)
+
+
+def test_data_file_of_brainvision_keys_the_store(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path, n=1, path=["a.vhdr"])
+    paths = []
+    for i in (0, 1):
+        write_brainvision(
+            data=digits(i) * 1e-7, sfreq=SFREQ, ch_names=NAMES, fname_base="a", folder_out=str(tmp_path), overwrite=True
+        )
+        paths.append(prepare(cohort, AS_IS, tmp_path / "cache")[1]["sub-0"].path)
+    assert paths[0] != paths[1]
+    np.testing.assert_allclose(map_signal(paths[1]), digits(1)[[0, 2]] * 0.1, rtol=1e-3)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_raise_stops_and_loses_nothing(tmp_path: Path, workers: int) -> None:
+    cohort = cohort_of(tmp_path)
+    break_file(cohort, 2)
+    with pytest.raises(BenchError, match=r"sub-2\.edf: truncated"):
+        prepare(cohort, AS_IS, tmp_path / "cache", workers=workers)
+    kept = {file.name[:5]: file.stat().st_mtime_ns for file in (tmp_path / "cache/store/tiny").glob("*.h5")}
+    assert {"sub-0", "sub-1"} <= set(kept)
+    set_digits(cohort, 2, "A1", digits(2)[0])
+    _, stored = prepare(cohort, AS_IS, tmp_path / "cache", workers=workers)
+    assert len(stored) == 4
+    assert all(stored[name].path.stat().st_mtime_ns == time for name, time in kept.items())
+
+
+def test_skip_counts_recordings_and_channels_with_their_reasons(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cohort = cohort_of(tmp_path)
+    break_file(cohort, 0)
+    (cohort.root / "sub-1.edf").unlink()
+    set_digits(cohort, 2, "A3", np.full(800, 7))
+    set_digits(cohort, 3, "A2", np.full(800, 7))  # a bad channel may be flat
+    with caplog.at_level(logging.WARNING):
+        left, stored = prepare(cohort, AS_IS, tmp_path / "cache", on_error="skip")
+    assert list(stored) == left.recordings["recording"].tolist() == ["sub-2", "sub-3"]
+    assert set(left.patients["subject"]) == set(left.channels["recording"]) == {"sub-2", "sub-3"}
+    reasons = {entry["reason"].removeprefix(f"{tmp_path}/").split(":")[0]: (entry["what"], entry["n"]) for entry in left.excluded}
+    assert reasons == {"sub-0.edf": ("recordings", 1), "sub-1.edf": ("recordings", 1), "flat": ("channels", 1)}
+    assert left.channels.set_index(["recording", "raw_name"])["good"].to_dict() == {
+        ("sub-2", "A1"): True,
+        ("sub-2", "A2"): False,
+        ("sub-2", "A3"): False,
+        ("sub-3", "A1"): True,
+        ("sub-3", "A2"): False,
+        ("sub-3", "A3"): True,
+    }
+    assert "left out" in caplog.text
+    json.dumps(left.excluded)
+
+
+def test_channel_that_was_skipped_before_is_an_error_when_errors_count(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path)
+    set_digits(cohort, 2, "A3", np.full(800, 7))
+    with pytest.raises(BenchError, match=r"sub-2\.edf: channel A3: flat: mark it bad"):
+        prepare(cohort, AS_IS, tmp_path / "cache")
+    prepare(cohort, AS_IS, tmp_path / "cache", on_error="skip")
+    with pytest.raises(BenchError, match=r"sub-2: channel A3: flat: mark it bad"):
+        prepare(cohort, AS_IS, tmp_path / "cache")
+
+
+def test_nothing_left_is_an_error(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path, n=2)
+    for i in (0, 1):
+        break_file(cohort, i)
+    with pytest.raises(BenchError, match=r"tiny: no recording is left; the last reason: .*truncated"):
+        prepare(cohort, AS_IS, tmp_path / "cache", on_error="skip")
+
+
+def test_line_frequency_is_the_recordings_own_the_options_or_missed_aloud(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    notched = Preprocessing(notch=True)
+    cohort = cohort_of(tmp_path, line_freq=[50.0, 60.0, None, 50.0])
+    times = np.arange(800) / SFREQ
+    for i in range(4):
+        set_digits(cohort, i, "A1", np.rint(1000 * np.sin(2 * np.pi * 50 * times)))
+    with caplog.at_level(logging.WARNING):
+        _, stored = prepare(cohort, notched, tmp_path / "cache")
+    inner = [map_signal(file.path)[0, 200:-200].std() for file in stored.values()]
+    assert [spread < 5 for spread in inner] == [True, False, False, True]
+    assert "no line frequency known of sub-2 (1 in all)" in caplog.text
+    _, stored = prepare(cohort, notched, tmp_path / "cache", line_freq=50.0)
+    assert all(map_signal(file.path)[0, 200:-200].std() < 5 for file in stored.values())
+
+
+def test_demo_cohort_is_stored_as_its_reader_says(demo_root: Path, tmp_path: Path) -> None:
+    from omni_bench.datasets.omni_ieeg import read_omni_ieeg
+
+    cohort = read_omni_ieeg(demo_root).filter(source="zurich")
+    _, stored = prepare(cohort, Preprocessing(sfreq=500, min_sfreq=990), tmp_path / "cache")
+    for recording in cohort:
+        file = stored[recording.path.name.removesuffix("_ieeg.edf")]
+        assert file.ch_names == tuple(recording.ch_names)
+        assert file.duration == pytest.approx(recording.duration, abs=1 / 500)
+    shutil.rmtree(tmp_path / "cache")
