@@ -77,12 +77,20 @@ def main() -> None:
         return
     results = {}
     for way in ("reference", "ours"):
-        command = [sys.executable, __file__, "--way", way, *(f"--{k}={getattr(options, k)}" for k in ("batch", "seconds", "repeats"))]
+        command = [
+            sys.executable,
+            __file__,
+            "--way",
+            way,
+            *(f"--{k}={getattr(options, k)}" for k in ("batch", "seconds", "repeats")),
+        ]
         results[way] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         print(f"{way:>9}: {results[way]['seconds']:7.2f} s a step, peak {results[way]['peak_mb']:7.0f} MB")
     ours, reference = results["ours"], results["reference"]
     print(f"batch {options.batch} x {options.seconds} s, maps included, {torch.get_num_threads()} threads:")
-    print(f"  {reference['seconds'] / ours['seconds']:.1f} times faster, peak memory 1/{reference['peak_mb'] / ours['peak_mb']:.1f}")
+    print(
+        f"  {reference['seconds'] / ours['seconds']:.1f} times faster, peak memory 1/{reference['peak_mb'] / ours['peak_mb']:.1f}"
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ def experiments() -> dict[str, str]:
     """Name → first comment line after the package line of every experiment."""
     folder = card_root() / "experiments"
     return {
-        file.relative_to(folder).with_suffix("").as_posix(): _first_comment(file) for file in sorted(folder.rglob("*.yaml"))
+        file.relative_to(folder).with_suffix("").as_posix(): _first_comment(file)
+        for file in sorted(folder.rglob("*.yaml"))
     }
 
 

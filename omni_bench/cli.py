@@ -9,8 +9,10 @@ from typing import Any
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from omni_bench import config
@@ -19,7 +21,9 @@ from omni_bench.errors import BenchError
 from omni_bench.explain import explain
 from omni_bench.locate import card_root
 
-PATH_KEYS = re.compile(r"\+{0,2}(checkpoint|recording|results|to|dataset\.root|model\.weights|paths\.\w+)=(.+)", re.DOTALL)
+PATH_KEYS = re.compile(
+    r"\+{0,2}(checkpoint|recording|results|to|dataset\.root|model\.weights|paths\.\w+)=(.+)", re.DOTALL
+)
 """Keys whose values are quoted before Hydra sees them: its grammar minds `=`, blanks, brackets and other letters."""
 
 HELP_GROUPS = ("task", "model", "dataset", "protocol", "adaptation", "trainer", "logger")
@@ -65,11 +69,19 @@ def overrides_from(arguments: Sequence[str]) -> list[str]:
 def main_of(command: Callable[[DictConfig], Any], config_name: str, usage: str) -> Callable[[], None]:
     """The console entry of a command that is called with the composed configuration, once per run of a sweep."""
 
+    failures: list[BenchError] = []
+
     def job(cfg: DictConfig) -> None:
         if multiprocessing.get_start_method(allow_none=True) == "loky":
             # joblib's workers leave a start method behind that data-loader workers cannot use
             multiprocessing.set_start_method(None, force=True)
-        command(cfg)
+        try:
+            command(cfg)
+        except BenchError as error:
+            if HydraConfig.get().mode is not RunMode.RUN:
+                raise
+            # Hydra would print its own line above ours
+            failures.append(error)
 
     def main() -> None:
         if {"-h", "--help"} & set(sys.argv[1:]):
@@ -81,6 +93,8 @@ def main_of(command: Callable[[DictConfig], Any], config_name: str, usage: str) 
             sys.argv[1:] = overrides_from(sys.argv[1:])
             prepare_hydra()
             hydra.main(version_base="1.3", config_path=str(conf), config_name=config_name)(job)()
+            if failures:
+                raise failures[0]
         except KeyboardInterrupt:
             raise SystemExit(130) from None
         except Exception as error:
@@ -99,5 +113,7 @@ def help_text(usage: str) -> str:
     for title, entries in [*((group, cards(group)) for group in HELP_GROUPS), ("+experiment", experiments())]:
         width = max(map(len, entries), default=0)
         parts.append("\n".join([f"{title}=", *(f"  {name:<{width}}  {line}" for name, line in entries.items())]))
-    parts.append("Any key may be set: seed=1 trainer.max_epochs=2 ...   --cfg job prints the composed run;   --hydra-help more.")
+    parts.append(
+        "Any key may be set: seed=1 trainer.max_epochs=2 ...   --cfg job prints the composed run;   --hydra-help more."
+    )
     return "\n\n".join(parts)

@@ -71,11 +71,15 @@ class TaskConf:
     status: str = _prose("ok")
     kind: str = MISSING
     classes: list[str] = MISSING
+    outputs: list[str] = "${task.classes}"  # type: ignore[assignment]
     window_s: float = MISSING
     stride_s: float | None = None
     edge_s: float = 0.0
     cohort: dict[str, Any] = field(default_factory=dict)
     preprocessing: PreprocessingConf = field(default_factory=PreprocessingConf)
+    prepare: dict[str, Any] = field(
+        default_factory=lambda: {"_target_": "omni_bench.data.prepare.prepare", "_partial_": True}
+    )
     samples: dict[str, Any] = MISSING
     windows_per_unit: int | None = None
     evaluate: dict[str, Any] = MISSING
@@ -96,6 +100,7 @@ class ModelConf:
     citation: str = _prose()
     licence: str = _prose()
     net: dict[str, Any] = MISSING
+    window_s: float | None = None
     weights: str = "random"
     pretrained: dict[str, Any] | None = None
     min_matched: float = 0.9
@@ -135,6 +140,7 @@ class TrainerConf:
     batch_size: int = "${task.batch_size}"  # type: ignore[assignment]
     eval_batch_size: int = _prose(64)
     gradient_clip: float | None = None
+    time_reversal: float = 0.0
     num_workers: int = _prose(0)
     memory_mb: int = _prose(2048)
     checkpoint_every: int = _prose(50)
@@ -207,6 +213,12 @@ def check(cfg: DictConfig) -> None:
     plain.pop("hydra", None)
     OmegaConf.merge(OmegaConf.structured(Config), plain)
     check_targets(plain)
+    reads, given = cfg.model.window_s, cfg.task.window_s
+    if reads is not None and reads != given:
+        raise BenchError(
+            f"model={cfg.model.name} reads {reads:g} s around an event, task={cfg.task.name} has windows of {given:g} s: "
+            "choose a model of whole windows, or task=events"
+        )
 
 
 def config_hash(cfg: DictConfig) -> str:
@@ -241,12 +253,32 @@ def checkpoint_file(checkpoint: str) -> Path:
     path = Path(checkpoint).expanduser()
     file = path / "checkpoints" / "best.ckpt" if path.is_dir() else path
     if not file.is_file():
-        raise BenchError(f"checkpoint={checkpoint}: no file {file}: give a finished run's directory or a checkpoint file")
+        raise BenchError(
+            f"checkpoint={checkpoint}: no file {file}: give a finished run's directory or a checkpoint file"
+        )
     return file
 
 
 def _weights_sha256(checkpoint: str | None) -> str | None:
     return None if checkpoint is None else file_sha256(checkpoint_file(checkpoint))
+
+
+def _finished_run(folder: str, seed: int) -> str:
+    """The finished run of a seed below a folder of run directories: what a task that never trains starts from.
+
+    Raises
+    ------
+    BenchError
+        There is none, or more than one.
+    """
+    records = sorted(Path(folder).expanduser().glob(f"*/seed-{seed}-*/result.json"))
+    done = [file.parent for file in records if json.loads(file.read_text(encoding="utf-8"))["status"] == "completed"]
+    if len(done) != 1:
+        raise BenchError(
+            f"checkpoint: {len(done) or 'no'} finished runs of seed {seed} below {folder}, expected one: nothing is trained here; "
+            "finish that run first, or name one with checkpoint=DIR"
+        )
+    return str(done[0])
 
 
 def _tree_fingerprint(root: str) -> str:
@@ -260,4 +292,5 @@ def register() -> None:
     ConfigStore.instance().store(name="schema", node=Config)
     OmegaConf.register_new_resolver("config_hash", lambda *, _root_: config_hash(_root_), replace=True)
     OmegaConf.register_new_resolver("weights_sha256", _weights_sha256, replace=True)
+    OmegaConf.register_new_resolver("finished_run", _finished_run, replace=True)
     OmegaConf.register_new_resolver("tree_fingerprint", _tree_fingerprint, replace=True)

@@ -11,4 +11,6 @@ def card_root() -> Path:
     for root in (package, package.parent):
         if (root / "conf" / "config.yaml").is_file():
             return root
-    raise BenchError(f"no conf/config.yaml in {package} or {package.parent}: the installation is incomplete, install again")
+    raise BenchError(
+        f"no conf/config.yaml in {package} or {package.parent}: the installation is incomplete, install again"
+    )

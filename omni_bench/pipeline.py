@@ -71,7 +71,9 @@ def _run(cfg: DictConfig, folder: Path, record: Record) -> dict[str, Any]:
         check_leaks(units, cfg.protocol.group)
         windows = windows.merge(units[["unit_id", "split"]], on="unit_id")
     write_table(folder / "units.parquet", units)
-    write_table(folder / "split.parquet", windows[["sample_id", "unit_id", "subject", "person", "source", "use", "split"]])
+    write_table(
+        folder / "split.parquet", windows[["sample_id", "unit_id", "subject", "person", "source", "use", "split"]]
+    )
     record.note(counts=counts_of(units, cfg.task.classes), excluded=cohort.excluded)
 
     data = data_of(cfg, windows, stored)

@@ -12,10 +12,9 @@ import torch
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from omni_bench.config import checkpoint_file, config_hash
+from omni_bench.config import checkpoint_file
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.datamodule import WindowDataModule, WindowDataset
-from omni_bench.data.prepare import prepare
 from omni_bench.data.preprocess import Preprocessing
 from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
@@ -60,7 +59,12 @@ def acquire(cfg: DictConfig) -> None:
             f"dataset={cfg.dataset.name}: no folder {root}: put the data there ({cfg.dataset.access or 'access unknown'}), "
             "or name their folder with paths.data="
         )
-    instantiate(cfg.dataset.acquire)(root)
+    try:
+        instantiate(cfg.dataset.acquire)(root)
+    except OSError:
+        # another run may have put the same data there in the meantime
+        if not root.is_dir():
+            raise
 
 
 def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
@@ -81,7 +85,7 @@ def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
         )
     read = instantiate(cfg.dataset.read)
     cohort = read(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
-    return prepare(
+    return instantiate(cfg.task.prepare)(
         cohort.filter(**cfg.task.cohort),
         Preprocessing.from_card(plain(cfg.task.preprocessing)),
         Path(cfg.paths.cache).expanduser(),
@@ -125,7 +129,9 @@ def split_of(cfg: DictConfig, units: pd.DataFrame, patients: pd.DataFrame) -> pd
         raise BenchError(f"dataset={cfg.dataset.name}: no test patients for checkpoint={cfg.checkpoint}")
     overlap = sorted(set(units.loc[split == "test", "person"]) & seen)
     if overlap:
-        raise BenchError(f"checkpoint={cfg.checkpoint} was trained on {overlap[0]} ({len(overlap)} of the test patients): not evaluated")
+        raise BenchError(
+            f"checkpoint={cfg.checkpoint} was trained on {overlap[0]} ({len(overlap)} of the test patients): not evaluated"
+        )
     return split
 
 
@@ -149,12 +155,14 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
     Raises
     ------
     BenchError
-        Recordings are stored at different rates.
+        Recordings are stored at different rates, or a class is absent from the training windows.
     """
     rates = sorted({file.sfreq for file in stored.values()})
     if len(rates) > 1:
-        raise BenchError(f"recordings of different rates ({', '.join(f'{r:g}' for r in rates)} Hz): set task.preprocessing.sfreq")
-    return WindowDataModule(
+        raise BenchError(
+            f"recordings of different rates ({', '.join(f'{r:g}' for r in rates)} Hz): set task.preprocessing.sfreq"
+        )
+    data = WindowDataModule(
         windows,
         n_times=round(cfg.task.window_s * rates[0]),
         sfreq=rates[0],
@@ -164,15 +172,25 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
         seed=cfg.seed,
         num_workers=cfg.trainer.num_workers,
     )
+    trained = set(data.train_windows["label"])
+    absent = [name for i, name in enumerate(cfg.task.classes) if i not in trained]
+    if trained and absent:
+        raise BenchError(
+            f"task={cfg.task.name}: no training window of class {', '.join(absent)}: "
+            "use more of the dataset (task.cohort, protocol), or a task without that class"
+        )
+    return data
 
 
 @contextmanager
 def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Record) -> Iterator[Any]:
     """The learner with its network and starting weights; loggers are closed on leaving."""
     torch.manual_seed(cfg.seed)
-    n_classes = len(cfg.task.classes)
+    n_outputs = len(cfg.task.outputs)
     n_chans = int(data.sample_shape[0])
-    net = build_net(plain(cfg.model.net), n_chans, 1 if n_classes == 2 else n_classes, data.n_times, data.sfreq, None, cfg.compat)
+    net = build_net(
+        plain(cfg.model.net), n_chans, 1 if n_outputs == 2 else n_outputs, data.n_times, data.sfreq, None, cfg.compat
+    )
     if cfg.checkpoint is None:
         weights = load_starting_weights(net, plain(cfg.model), offline=cfg.offline)
     else:
@@ -181,7 +199,7 @@ def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Re
     with open_loggers(cfg, folder) as loggers:
         yield instantiate(cfg.adaptation.learner)(
             net,
-            classes=list(cfg.task.classes),
+            classes=list(cfg.task.outputs),
             optimizer=instantiate(cfg.model.optimizer),
             folder=folder,
             monitor=cfg.task.monitor,
@@ -217,19 +235,31 @@ def baseline_metrics(cfg: DictConfig, data: WindowDataModule, units: pd.DataFram
 
 
 def examples_of(data: WindowDataModule, scores: pd.DataFrame, file: Path) -> None:
-    """Keep one test window of the highest-scored unit of each class, for pictures."""
-    labelled = scores[scores["label"].notna() & scores["score"].notna()] if "score" in scores else scores.iloc[:0]
+    """Keep one test window of the unit of each class that the model is surest of, for pictures."""
     windows = data.test_windows
     kept: dict[str, Any] = {"sfreq": data.sfreq}
-    for label, part in labelled.groupby("label"):
-        best = part.loc[part["score"].idxmax() if label else part["score"].idxmin()]
-        of_unit = windows[(windows["subject"] == best["subject"]) & windows["unit_id"].str.endswith(f"/{best['channel']}")]
-        if len(of_unit):
-            row = of_unit.index[0]
-            kept[f"signal_{label}"] = WindowDataset(windows, data.n_times)[row][0].numpy()[0]
-            kept[f"name_{label}"] = windows.loc[row, "sample_id"]
+    for label, part in scores[scores["label"].notna()].groupby("label") if "label" in scores else ():
+        if "score" in part:
+            surest = part["score"] if label else -part["score"]
+        else:
+            surest = part[[name for name in part if str(name).startswith("prob_")]].iloc[:, int(label)]
+        if surest.notna().any():
+            of_unit = windows.index[_belongs(windows, part.loc[surest.idxmax()])]
+            for row in of_unit[:1]:
+                kept[f"signal_{label}"] = WindowDataset(windows, data.n_times)[row][0].numpy()[0]
+                kept[f"name_{label}"] = windows.loc[row, "sample_id"]
     with renamed(file) as part, part.open("wb") as stream:
         np.savez_compressed(stream, **kept)
+
+
+def _belongs(windows: pd.DataFrame, unit: pd.Series) -> pd.Series:
+    """Which windows an evaluated unit was made of: its own, those of a patient's channel, or of a recording's moment."""
+    own = windows["unit_id"] == unit["unit_id"]
+    if own.any():
+        return own
+    if "start" in unit:
+        return (windows["recording"] == unit["recording"]) & (windows["start"] == unit["start"])
+    return (windows["subject"] == unit["subject"]) & windows["unit_id"].str.endswith(f"/{unit['channel']}")
 
 
 def plain(node: DictConfig) -> dict[str, Any]:

@@ -45,8 +45,14 @@ def test_command_line_beats_the_reduction() -> None:
         ("+task.windw_s=2", "did you mean 'window_s'?"),
         ("+sead=1", "did you mean 'seed'?"),
         ("task.window_s=long", "task.window_s: Value 'long' of type 'str' could not be converted to Float"),
-        ("+model.net.n_freq=3", "model.net.n_freq: omni_bench.models.timeconv_cnn.TimeConvCNN takes no 'n_freq'; did you mean 'n_freqs'?"),
-        ("model.net._target_=omni_bench.models.timeconv_cnn.TimeConv", "there is no omni_bench.models.timeconv_cnn.TimeConv"),
+        (
+            "+model.net.n_freq=3",
+            "model.net.n_freq: omni_bench.models.timeconv_cnn.TimeConvCNN takes no 'n_freq'; did you mean 'n_freqs'?",
+        ),
+        (
+            "model.net._target_=omni_bench.models.timeconv_cnn.TimeConv",
+            "there is no omni_bench.models.timeconv_cnn.TimeConv",
+        ),
         ("model.net._target_=brandecode.EEGNet", "package 'brandecode' is not installed"),
         ("+experiment=omni_ieeg/tabel5", "no such experiment"),
         ("experiment=a,b", "one experiment at a time"),
@@ -135,7 +141,8 @@ def test_awkward_paths_survive_hydras_grammar(path: str) -> None:
 @pytest.mark.parametrize("group", ["dataset", "task", "model", "protocol", "adaptation", "trainer", "logger"])
 def test_every_card_composes(group: str) -> None:
     for name in cards(group):
-        compose_config([f"{group}={name}", "paths.data=."])
+        of_events = (card_root() / "conf" / "event_scoring" / f"region_{name}.yaml").is_file()
+        compose_config([f"{group}={name}", "paths.data=.", *(["task=events"] if of_events else [])])
 
 
 @pytest.mark.parametrize("name", sorted(experiments()))

@@ -82,7 +82,9 @@ def test_a_finished_run_is_not_done_again(finished: tuple[dict[str, Any], Path],
     assert {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()} == before
 
 
-def test_same_seed_same_bits_and_workers_change_nothing(finished: tuple[dict[str, Any], Path], workplace: list[str]) -> None:
+def test_same_seed_same_bits_and_workers_change_nothing(
+    finished: tuple[dict[str, Any], Path], workplace: list[str]
+) -> None:
     _, folder = finished
     again = [*workplace, f"paths.output_dir={folder}/again", "trainer.num_workers=2"]
     api.run(again)
@@ -91,7 +93,9 @@ def test_same_seed_same_bits_and_workers_change_nothing(finished: tuple[dict[str
     )
 
 
-def test_checkpoint_predicts_the_same_without_training(finished: tuple[dict[str, Any], Path], workplace: list[str]) -> None:
+def test_checkpoint_predicts_the_same_without_training(
+    finished: tuple[dict[str, Any], Path], workplace: list[str]
+) -> None:
     result, folder = finished
     reuse = [*workplace, f"checkpoint={folder}", "protocol.split.val_fraction=0.2"]
     with pytest.raises(BenchError, match="was trained on"):

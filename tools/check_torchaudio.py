@@ -20,7 +20,9 @@ def main() -> None:
             library.unlink()
     check = "import torchaudio; from transformers import ClapModel"
     if subprocess.run([sys.executable, "-c", check], check=False).returncode:
-        raise SystemExit(f"torchaudio does not import beside torch {torch.__version__}: install matching wheels of both")
+        raise SystemExit(
+            f"torchaudio does not import beside torch {torch.__version__}: install matching wheels of both"
+        )
 
 
 if __name__ == "__main__":

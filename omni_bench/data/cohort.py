@@ -103,8 +103,8 @@ class Cohort:
         for name, schema in (("patients", PATIENTS), ("recordings", RECORDINGS), ("channels", CHANNELS)):
             try:
                 table = schema.validate(getattr(self, name).reset_index(drop=True))
-            except pa.errors.SchemaError as error:
-                raise BenchError(f"{self.root}: {name} table: {str(error).splitlines()[0]}") from error
+            except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
+                raise BenchError(f"{self.root}: {name} table: {_complaint(error)}") from error
             object.__setattr__(self, name, table)
         if self.recordings.empty:
             raise BenchError(f"{self.root}: no recordings found: check paths.data")
@@ -195,6 +195,12 @@ class Cohort:
     def _any_channel(self, column: str) -> pd.Series:
         positive = self.channels.loc[self.channels[column].fillna(False).astype(bool), "recording"]
         return self.recordings["recording"].isin(positive)
+
+
+def _complaint(error: pa.errors.SchemaError | pa.errors.SchemaErrors) -> str:
+    """The first thing that is wrong, without pandera's print of the whole schema."""
+    first = error.schema_errors[0] if isinstance(error, pa.errors.SchemaErrors) else error
+    return " ".join(str(first).split(" {")[0].split())
 
 
 def _tally(excluded: list[dict[str, Any]]) -> list[dict[str, Any]]:

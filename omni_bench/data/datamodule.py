@@ -8,56 +8,11 @@ from typing import Any
 import lightning as L
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
+from torch.utils.data import BatchSampler, DataLoader, Sampler
 
+from omni_bench.data.dataset import WindowDataset
 from omni_bench.data.store import map_signal
 from omni_bench.errors import BenchError
-
-
-class _Column:
-    """Values of which few are distinct, so that many windows travel to a worker process in few bytes."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        self.distinct, codes = np.unique(values, return_inverse=True)
-        self.codes = codes.astype(np.min_scalar_type(len(self.distinct)))
-
-    def __getitem__(self, i: int) -> Any:
-        return self.distinct[self.codes[i]]
-
-
-class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
-    """Windows of stored signals.
-
-    Items are ``(x, y, i)``: float32 µV ``(n_chans, n_times)``, the label (NaN where there is none), and the window's
-    position. Only paths and numbers are held, so a worker process opens files itself.
-
-    Parameters
-    ----------
-    windows
-        Rows with ``path, row, first, label``; ``first`` is a sample index, ``row`` -1 reads all channels.
-    n_times
-        Samples of a window.
-    """
-
-    def __init__(self, windows: pd.DataFrame, n_times: int) -> None:
-        self._path = _Column(windows["path"].to_numpy(str))
-        self._row = _Column(windows["row"].to_numpy("int64"))
-        self._first = _Column(windows["first"].to_numpy("int64"))
-        self._label = _Column(windows["label"].astype("Float64").to_numpy("float64", na_value=np.nan))
-        self._len = len(windows)
-        self.n_times = n_times
-
-    def __len__(self) -> int:
-        return self._len
-
-    def __getitem__(self, i: int) -> tuple[Tensor, Tensor, int]:
-        signal = map_signal(Path(self._path[i]))
-        row, first = self._row[i], self._first[i]
-        rows = signal if row < 0 else signal[row : row + 1]
-        x = torch.from_numpy(np.array(rows[:, first : first + self.n_times]))
-        return x, torch.tensor(self._label[i], dtype=torch.float32), i
 
 
 class BalancedSampler(Sampler[int]):
@@ -138,7 +93,9 @@ class WindowDataModule(L.LightningDataModule):
         super().__init__()
         windows = windows.assign(first=(windows["start"] * sfreq).round().astype("int64"))
         fit, evaluate = windows["use"] == "train", windows["use"] == "evaluate"
-        self.train_windows = windows[fit & (windows["split"] == "train") & windows["label"].notna()].reset_index(drop=True)
+        self.train_windows = windows[fit & (windows["split"] == "train") & windows["label"].notna()].reset_index(
+            drop=True
+        )
         self.val_windows = windows[evaluate & (windows["split"] == "val")].reset_index(drop=True)
         self.test_windows = windows[evaluate & (windows["split"] == "test")].reset_index(drop=True)
         self.n_times, self.sfreq = n_times, sfreq
@@ -160,7 +117,9 @@ class WindowDataModule(L.LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Any]:
         if self.train_windows.empty:
-            raise BenchError("no labelled training windows: the dataset has no training patients with labels for this task")
+            raise BenchError(
+                "no labelled training windows: the dataset has no training patients with labels for this task"
+            )
         trainer = self.trainer
         rank, world = (trainer.global_rank, trainer.world_size) if trainer else (0, 1)
         sampler = BalancedSampler(
@@ -174,7 +133,7 @@ class WindowDataModule(L.LightningDataModule):
         if trainer:
             # the loader is built for the epoch, and for the batch inside it, at which a broken run resumes
             progress = trainer.fit_loop.epoch_loop.batch_progress
-            sampler.set_epoch(trainer.fit_loop.epoch_progress.current.processed)
+            sampler.set_epoch(trainer.fit_loop.epoch_progress.current.processed)  # type: ignore[attr-defined]
             sampler.start = 0 if progress.is_last_batch else progress.current.ready * self.batch_size
         dataset = WindowDataset(self.train_windows, self.n_times)
         batches = WholeBatches(sampler, self.batch_size)
@@ -192,7 +151,9 @@ class WindowDataModule(L.LightningDataModule):
         return pd.concat([self.val_windows, self.test_windows], ignore_index=True)
 
     def _sequential(self, windows: pd.DataFrame) -> DataLoader[Any]:
-        return DataLoader(WindowDataset(windows, self.n_times), batch_size=self.eval_batch_size, num_workers=self.num_workers)
+        return DataLoader(
+            WindowDataset(windows, self.n_times), batch_size=self.eval_batch_size, num_workers=self.num_workers
+        )
 
 
 class WholeBatches(BatchSampler):

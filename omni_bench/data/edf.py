@@ -52,7 +52,9 @@ def edf_channels(path: Path, ch_names: Sequence[str] | None, unit: str | None) -
     header = read_edf_header(path)
     absent = [name for name in ch_names or () if name not in header.labels]
     if absent:
-        raise BenchError(f"{path}: no channel {', '.join(absent)} in the file (it has {', '.join(header.labels[:8])}, ...)")
+        raise BenchError(
+            f"{path}: no channel {', '.join(absent)} in the file (it has {', '.join(header.labels[:8])}, ...)"
+        )
     factors, rates = {}, {}
     for label, rate, spelling in zip(header.labels, header.rates, header.units, strict=True):
         size = volts(spelling or unit or "")

@@ -36,7 +36,13 @@ class Job:
 
     @property
     def target(self) -> Path:
-        key = [source_fingerprint(recording_files(self.raw)), self.ch_names, self.line_freq, self.unit, self.steps.identity()]
+        key = [
+            source_fingerprint(recording_files(self.raw)),
+            self.ch_names,
+            self.line_freq,
+            self.unit,
+            self.steps.identity(),
+        ]
         return store_file(self.folder, self.recording, key)
 
 
@@ -71,7 +77,9 @@ def prepare(
     """
     folder = cache / "store" / cohort.name
     remove_leftovers(folder)
-    good = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].groupby("recording")["raw_name"].agg(tuple)
+    good = (
+        cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].groupby("recording")["raw_name"].agg(tuple)
+    )
     jobs, failed = [], {}
     for row in cohort.recordings.itertuples(index=False):
         if row.recording not in good:
@@ -93,7 +101,8 @@ def prepare(
         )
     unknown = [job.recording for job in jobs if steps.notch and job.line_freq is None]
     if unknown:
-        log.warning("no line frequency known of %s (%d in all), so no notch: say dataset.line_freq=50 or 60", unknown[0], len(unknown))
+        text = "no line frequency known of %s (%d in all), so no notch: say dataset.line_freq=50 or 60"
+        log.warning(text, unknown[0], len(unknown))
     stored: dict[str, Stored] = {}
     with closing(_map(jobs, workers)) as outcomes:
         for job, outcome in zip(jobs, outcomes, strict=True):
@@ -134,6 +143,8 @@ def _prepare_one(job: Job) -> Stored | str:
         broken: dict[str, str] | None = {} if job.skip_broken else None
         blocks = preprocess(recording, job.steps, job.line_freq, job.memory_mb, broken)
         sfreq = job.steps.sfreq or recording.sfreq
-        return write_store(target, blocks, list(job.ch_names), sfreq, {} if broken is None else broken, source=job.raw.name)
+        return write_store(
+            target, blocks, list(job.ch_names), sfreq, {} if broken is None else broken, source=job.raw.name
+        )
     except BenchError as error:
         return str(error)

@@ -72,7 +72,9 @@ def preprocess(
         signal, found = _read_usable(recording, chosen)
         if found and broken is None:
             name, reason = next(iter(found.items()))
-            raise BenchError(f"{recording.path}: channel {name}: {reason}: mark it bad in channels.tsv, or say on_error=skip")
+            raise BenchError(
+                f"{recording.path}: channel {name}: {reason}: mark it bad in channels.tsv, or say on_error=skip"
+            )
         if broken is not None:
             broken.update(found)
         spreads += signal.std(axis=1).tolist()

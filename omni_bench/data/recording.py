@@ -68,7 +68,9 @@ class Recording:
         """Length in seconds."""
         return self.n_times / self.sfreq
 
-    def read(self, start: int = 0, stop: int | None = None, ch_names: Sequence[str] | None = None) -> NDArray[np.float32]:
+    def read(
+        self, start: int = 0, stop: int | None = None, ch_names: Sequence[str] | None = None
+    ) -> NDArray[np.float32]:
         """Samples ``[start, stop)`` of all or some channels, µV, float32, ``(n_channels, n_times)``.
 
         Raises
@@ -83,7 +85,9 @@ class Recording:
         try:
             data = self._raw.get_data(picks=picks, start=start, stop=stop)
         except (OSError, ValueError, IndexError) as error:
-            raise BenchError(f"{self.path}: cannot be read to its end ({_reason(error)}): copy the file again") from error
+            raise BenchError(
+                f"{self.path}: cannot be read to its end ({_reason(error)}): copy the file again"
+            ) from error
         data *= self.scale[picks, None]
         return data.astype(np.float32)
 
@@ -200,9 +204,9 @@ def _reason(error: Exception) -> str:
 
 def broken_channels(signal: NDArray[np.float32], ch_names: Sequence[str]) -> dict[str, str]:
     """Channels without a usable signal, with the reason. ``signal`` is ``(n_channels, n_times)``."""
-    finite = np.isfinite(signal).all(axis=1)
-    flat = np.ptp(np.where(finite[:, None], signal, 0), axis=1) == 0
-    reasons = np.select([~finite, flat], ["NaN or infinite values", "flat"], "")
+    broken = ~np.isfinite(signal)
+    flat = np.ptp(np.where(broken, 0, signal), axis=1) == 0
+    reasons = np.select([broken.any(axis=1), flat], ["NaN or infinite values", "flat"], "")
     return {name: str(reason) for name, reason in zip(ch_names, reasons, strict=True) if reason}
 
 

@@ -25,6 +25,20 @@ def window_starts(duration: float, window_s: float, stride_s: float, edge_s: flo
     return edge_s + stride_s * np.arange(int(np.floor(room / stride_s + 1e-6)) + 1) if room >= -1e-6 else np.empty(0)
 
 
+def channel_units(
+    cohort: Cohort, stored: Mapping[str, Stored], label: Callable[[pd.DataFrame], pd.Series]
+) -> pd.DataFrame:
+    """One row per good channel of each recording, with its flags, its patient, ``duration`` (s) and ``label``."""
+    units = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].merge(
+        cohort.recordings[["recording", "subject", "state", "ictal"]], on="recording"
+    )
+    units = units.merge(cohort.patients[PATIENT_COLUMNS], on="subject")
+    units["duration"] = units["recording"].map({name: file.duration for name, file in stored.items()})
+    units.insert(0, "unit_id", units["recording"] + "/" + units["channel"])
+    units["label"] = label(units)
+    return units
+
+
 def channel_windows(
     cohort: Cohort,
     stored: Mapping[str, Stored],
@@ -33,6 +47,7 @@ def channel_windows(
     stride_s: float,
     edge_s: float,
     label: Callable[[pd.DataFrame], pd.Series],
+    scored_only: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Windows of single channels; a unit is one good channel of one recording.
 
@@ -42,19 +57,19 @@ def channel_windows(
         Length of a window, step between training windows, and what is left out at both ends, in seconds.
     label
         Units → nullable integer labels; NA = unscored, but still evaluated where a metric counts all channels.
+    scored_only
+        Leave out units without a label.
 
     Raises
     ------
     BenchError
-        No recording is as long as a window and its edges.
+        No recording is as long as a window and its edges, or (``scored_only``) no channel has a label.
     """
-    units = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].merge(
-        cohort.recordings[["recording", "subject", "state", "ictal"]], on="recording"
-    )
-    units = units.merge(cohort.patients[PATIENT_COLUMNS], on="subject")
-    units["duration"] = units["recording"].map({name: file.duration for name, file in stored.items()})
-    units.insert(0, "unit_id", units["recording"] + "/" + units["channel"])
-    units["label"] = label(units)
+    units = channel_units(cohort, stored, label)
+    if scored_only:
+        units = units[units["label"].notna()].reset_index(drop=True)
+        if units.empty:
+            raise BenchError(f"{cohort.root}: no channel has a label for this task: choose a dataset that knows them")
     longest = units["duration"].max()
     if longest < window_s + 2 * edge_s - 1e-6:
         raise BenchError(
@@ -66,7 +81,9 @@ def channel_windows(
     for use, step in (("train", stride_s), ("evaluate", window_s)):
         starts = {name: window_starts(file.duration, window_s, step, edge_s) for name, file in stored.items()}
         counts = units["recording"].map({name: len(s) for name, s in starts.items()}).to_numpy()
-        table = units.loc[units.index.repeat(counts), ["unit_id", "subject", "person", "source", "recording", "raw_name", "label"]]
+        table = units.loc[
+            units.index.repeat(counts), ["unit_id", "subject", "person", "source", "recording", "raw_name", "label"]
+        ]
         table = table.assign(use=use, start=np.concatenate([starts[name] for name in units["recording"]]))
         tables.append(table)
     windows = pd.concat(tables, ignore_index=True)

@@ -49,7 +49,7 @@ class Stored:
 
 
 def source_fingerprint(files: Iterable[Path]) -> str:
-    """Hash of the size, first and last 64 kB of a recording's files: enough to see that it was exchanged, without reading it all."""
+    """Hash of the size, first and last 64 kB of a recording's files: enough to see an exchange without reading it all."""
     digest = hashlib.sha256()
     for path in files:
         size = path.stat().st_size

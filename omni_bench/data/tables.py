@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -39,7 +40,9 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
             warnings.simplefilter("error", pd.errors.ParserWarning)  # that the last cells of all lines would be lost
             table = _read(path, separator)
     except pd.errors.EmptyDataError:
-        raise BenchError(f"{path}: empty, expected a header line with {', '.join(required) or 'column names'}") from None
+        raise BenchError(
+            f"{path}: empty, expected a header line with {', '.join(required) or 'column names'}"
+        ) from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise BenchError(f"{path}: not a regular table: {str(error).splitlines()[-1].strip()}") from None
     table.columns = table.columns.str.strip()
@@ -55,11 +58,11 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
 
 def _read(path: Path, separator: str) -> pd.DataFrame:
     # without index_col=False, lines with one cell too many would shift every column by one
-    options = {"sep": separator, "dtype": "str", "keep_default_na": False, "index_col": False}
+    options: dict[str, Any] = {"sep": separator, "dtype": "str", "keep_default_na": False, "index_col": False}
     try:
-        return pd.read_csv(path, encoding="utf-8-sig", **options)  # type: ignore[call-overload]
+        return pd.read_csv(path, encoding="utf-8-sig", **options)
     except UnicodeDecodeError:
-        return pd.read_csv(path, encoding="latin-1", **options)  # type: ignore[call-overload]
+        return pd.read_csv(path, encoding="latin-1", **options)
 
 
 def flags(column: pd.Series, where: str, unknown: Iterable[str] = ("-1", "-1.0")) -> pd.Series:

@@ -43,7 +43,11 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
             subject = f"{prefix}{row['subject']}"
             if subject not in patients:
                 source = tree.name if prefix else name
-                patients[subject] = _patient(row["subject"], tree) | {"subject": subject, "person": subject, "source": source}
+                patients[subject] = _patient(row["subject"], tree) | {
+                    "subject": subject,
+                    "person": subject,
+                    "source": source,
+                }
         except BenchError as error:
             if on_error == "raise":
                 raise
@@ -53,8 +57,12 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
         rows.append(row | {"recording": recording, "subject": subject, "path": file.relative_to(root).as_posix()})
         channels.append(table.assign(recording=recording))
     if not rows:
-        raise BenchError(f"{root}: no *_ieeg recordings ({', '.join(READERS)}) could be read: paths.data must be a BIDS tree")
-    return Cohort(name, root, pd.DataFrame(list(patients.values())), pd.DataFrame(rows), pd.concat(channels), unit, excluded)
+        raise BenchError(
+            f"{root}: no *_ieeg recordings ({', '.join(READERS)}) could be read: paths.data must be a BIDS tree"
+        )
+    return Cohort(
+        name, root, pd.DataFrame(list(patients.values())), pd.DataFrame(rows), pd.concat(channels), unit, excluded
+    )
 
 
 def _recordings(root: Path) -> Iterator[Path]:
@@ -63,7 +71,11 @@ def _recordings(root: Path) -> Iterator[Path]:
     for file in sorted(root.rglob("*_ieeg.*")):
         # the first part of a split recording brings the others
         part = _entities(file)["split"]
-        if file.suffix.lower() in READERS and part in (None, "01") and not set(OUTSIDE) & set(file.relative_to(root).parts):
+        if (
+            file.suffix.lower() in READERS
+            and part in (None, "01")
+            and not set(OUTSIDE) & set(file.relative_to(root).parts)
+        ):
             yield file
 
 
@@ -138,7 +150,9 @@ def _channels(file: Path, tree: Path, on_error: str, excluded: list[dict[str, An
     if not brain.any():
         raise BenchError(f"{tsv}: no channel of type {', '.join(INTRACRANIAL_TYPES)}: correct the type column")
     if not brain.all():
-        excluded.append({"what": "channels", "reason": "no intracranial channel, by type or name", "n": int((~brain).sum())})
+        excluded.append(
+            {"what": "channels", "reason": "no intracranial channel, by type or name", "n": int((~brain).sum())}
+        )
     others = set(table.loc[~brain, "name"])
     in_file = [channel for channel in channel_names(file) if channel not in others]
     table = match_channels(table[brain].assign(type=kinds), tsv, in_file, on_error, excluded)

@@ -138,18 +138,21 @@ def no_brain(names: pd.Series) -> pd.Series:
     electrode all stand in the recording: C3 of a grid C1 ... C64.
     """
     upper = names.str.upper()
-    electrodes = {name.rstrip("0123456789") for name in upper if _is_contact_three(name, set(upper))}
-    scalp = upper.isin(SCALP) & ~upper.map(lambda name: shaft(name)[0]).isin(electrodes)
+    contacts = upper.map(shaft)
+    electrodes = {name for name, number in contacts if number == 3 and {(name, 1), (name, 2)} <= set(contacts)}
+    scalp = upper.isin(SCALP) & ~contacts.map(lambda contact: contact[0]).isin(electrodes)
     return scalp | upper.str.fullmatch(AUXILIARY.pattern, flags=re.IGNORECASE)
 
 
-def _is_contact_three(name: str, names: set[str]) -> bool:
-    electrode, number = shaft(name)
-    return number == 3 and any({f"{electrode}{zero}1", f"{electrode}{zero}2"} <= names for zero in ("", "0"))
-
-
 def read_recordings(
-    root: Path, suffix: str, subjects: pd.Series, labels: Labels, notes: Notes, on_error: str, unit: str | None
+    root: Path,
+    suffix: str,
+    subjects: pd.Series,
+    columns: tuple[str, ...],
+    labels: Labels,
+    notes: Notes,
+    on_error: str,
+    unit: str | None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Recordings (with ``acq``) and channels of a BIDS tree.
 
@@ -161,8 +164,8 @@ def read_recordings(
         Of the recordings' files, for instance ``.edf``.
     subjects
         Known from participants.tsv.
-    labels
-        What a channels.tsv of this source says about its channels.
+    columns, labels
+        What a channels.tsv of this source must have, and what it says about its channels.
 
     Raises
     ------
@@ -170,10 +173,11 @@ def read_recordings(
         No recordings, or (``on_error="raise"``) one whose tables or header are broken.
     """
     rows, tables = [], []
+    known = set(subjects)
     for files in _recordings(root, suffix):
         try:
-            row, table = _read(files, root, labels, unit, notes)
-            if row["subject"] not in set(subjects):
+            row, table = _read(files, root, columns, labels, unit, notes)
+            if row["subject"] not in known:
                 raise BenchError(
                     f"{root / 'participants.tsv'}: no row for {row['subject']}, who has a recording: add one"
                 )
@@ -200,10 +204,10 @@ def _recordings(root: Path, suffix: str) -> Iterator[Files]:
 
 
 def _read(
-    files: Files, root: Path, labels: Labels, unit: str | None, notes: Notes
+    files: Files, root: Path, columns: tuple[str, ...], labels: Labels, unit: str | None, notes: Notes
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     where = str(files.channels)
-    table = read_table(files.channels, ["name", "type", "units", "sampling_frequency"])
+    table = read_table(files.channels, ["name", "type", "units", "sampling_frequency", *columns])
     nameless = table["name"].isna() | table["name"].duplicated()
     note(notes, "channels", "no name, or one that stands twice, in channels.tsv", int(nameless.sum()))
     table = table[~nameless]

@@ -33,10 +33,12 @@ _EXPLICIT = re.compile(
 )
 _EVENT_MARK = re.compile(r"sz event # ?\(eeg sz\)", re.IGNORECASE)
 _OFFSET = re.compile(
-    r"(?:(?:sz|eeg)\s+)?(?:offset|end)|eeg sz end|offset with attenuat\w*|definite off|seizure off|z seizure over"
+    r"(?:(?:sz|eeg)\s+)?(?:offset|end)|eeg sz end|offset with \w+|definite off|seizure off|z seizure over"
     r"|z electrographic end",
     re.IGNORECASE,
 )
+
+COLUMNS = ("status",)
 
 
 def read_fragility(root: Path, name: str = "fragility", on_error: str = "raise", unit: str | None = None) -> Cohort:
@@ -63,7 +65,7 @@ def read_fragility(root: Path, name: str = "fragility", on_error: str = "raise",
             "engel": engel,
         }
     )
-    recordings, channels = read_recordings(root, ".vhdr", patients["subject"], _labels, notes, on_error, unit)
+    recordings, channels = read_recordings(root, ".vhdr", patients["subject"], COLUMNS, _labels, notes, on_error, unit)
     recordings = recordings.assign(modality=recordings["acq"].str.upper(), ictal=True, line_freq=60.0)
     return build_cohort(name, root, patients, recordings, channels, unit, notes)
 

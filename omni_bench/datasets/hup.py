@@ -24,6 +24,8 @@ from omni_bench.errors import BenchError
 
 MARKS = ("soz", "resect")
 
+COLUMNS = ("status", "status_description")
+
 
 def read_hup(root: Path, name: str = "hup", on_error: str = "raise", unit: str | None = None) -> Cohort:
     """Read the metadata of ds004100; recordings may be absent (see `bids_tables`).
@@ -48,7 +50,7 @@ def read_hup(root: Path, name: str = "hup", on_error: str = "raise", unit: str |
             "engel": engel,
         }
     )
-    recordings, channels = read_recordings(root, ".edf", patients["subject"], _labels, notes, on_error, unit)
+    recordings, channels = read_recordings(root, ".edf", patients["subject"], COLUMNS, _labels, notes, on_error, unit)
     recordings = recordings.assign(
         modality=recordings["acq"].str.upper(), ictal=recordings["task"] == "ictal", line_freq=60.0
     )

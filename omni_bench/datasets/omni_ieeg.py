@@ -61,7 +61,9 @@ def read_omni_ieeg(root: Path, name: str = "omni_ieeg", on_error: str = "raise",
         rows.append(row | {"subject": ids[folder]})
         channels.append(table)
     if not rows:
-        raise BenchError(f"{root}: no sub-*/ses-*/ieeg/*_ieeg.edf of the patients in participants.tsv: check paths.data")
+        raise BenchError(
+            f"{root}: no sub-*/ses-*/ieeg/*_ieeg.edf of the patients in participants.tsv: check paths.data"
+        )
     recordings = pd.DataFrame(rows)
     recordings["line_freq"] = recordings["subject"].map(patients.set_index("subject")["source"]).map(LINE_FREQ)
     patients = patients[patients["subject"].isin(recordings["subject"])]
@@ -85,14 +87,17 @@ def _patients(root: Path) -> tuple[pd.DataFrame, dict[str, str]]:
     if split_file.is_file():
         rows = read_table(split_file, ["patient_name", "split"])
         split = rows["split"].groupby(rows["patient_name"].str.lower())
-        if (split.nunique() > 1).any():
-            raise BenchError(f"{split_file}: patient {split.nunique().idxmax()} stands in two splits: keep one")
+        n_splits = split.nunique()
+        if n_splits.max() > 1:
+            raise BenchError(f"{split_file}: patient {n_splits.idxmax()} stands in {n_splits.max()} splits: keep one")
         patients["split"] = keys.map(split.first())
         reasons = dict.fromkeys(keys[patients["split"].isna()], f"patient is not in {split_file.name}") | reasons
     return patients[~keys.isin(reasons)], reasons
 
 
-def _recording(edf: Path, root: Path, on_error: str, excluded: list[dict[str, Any]]) -> tuple[dict[str, Any], pd.DataFrame]:
+def _recording(
+    edf: Path, root: Path, on_error: str, excluded: list[dict[str, Any]]
+) -> tuple[dict[str, Any], pd.DataFrame]:
     """Rows of the recording and channel tables. Rate and length are those of the EDF's header."""
     stem = edf.name.removesuffix("_ieeg.edf")
     tsv = edf.with_name(f"{stem}_channels.tsv")

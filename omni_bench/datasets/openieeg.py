@@ -14,6 +14,8 @@ from omni_bench.datasets.bids_tables import Notes, build_cohort, note, read_part
 
 MODALITY = {"1": "ECOG", "0": "SEEG"}
 
+COLUMNS = ("bad", "soz", "resection", "label")
+
 
 def read_openieeg(root: Path, name: str = "openieeg", on_error: str = "raise", unit: str | None = None) -> Cohort:
     """Read the metadata of ds005398; recordings may be absent (see `bids_tables`).
@@ -39,7 +41,7 @@ def read_openieeg(root: Path, name: str = "openieeg", on_error: str = "raise", u
             "engel": free.map({True: "1"}),
         }
     )
-    recordings, channels = read_recordings(root, ".edf", patients["subject"], _labels, notes, on_error, unit)
+    recordings, channels = read_recordings(root, ".edf", patients["subject"], COLUMNS, _labels, notes, on_error, unit)
     by_subject = table.set_index("subject")
     stated = recordings["subject"].map(numbers(by_subject["sampling_frequency"], where))
     differs = (stated - recordings["sfreq"]).abs() > 0.01

@@ -21,6 +21,8 @@ from omni_bench.datasets.bids_tables import (
 )
 from omni_bench.datasets.vocabulary import CENTRES, SEXES, state_of
 
+COLUMNS = ("status", "soz")
+
 
 def read_sourcesink(root: Path, name: str = "sourcesink", on_error: str = "raise", unit: str | None = None) -> Cohort:
     """Read the metadata of ds003876; recordings may be absent (see `bids_tables`).
@@ -45,7 +47,7 @@ def read_sourcesink(root: Path, name: str = "sourcesink", on_error: str = "raise
             "engel": engel,
         }
     )
-    recordings, channels = read_recordings(root, ".edf", patients["subject"], _labels, notes, on_error, unit)
+    recordings, channels = read_recordings(root, ".edf", patients["subject"], COLUMNS, _labels, notes, on_error, unit)
     brain = channels[channels["type"] != "MISC"]
     recordings = recordings.assign(
         modality=recordings["recording"].map(brain.groupby("recording")["type"].agg(lambda kind: kind.mode().iloc[0])),

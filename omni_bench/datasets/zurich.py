@@ -29,6 +29,8 @@ ALIASES = {"HL": "AHL", "HR": "AHR", "PL": "PHL", "PR": "PHR", "EL": "ECL", "ER"
 
 _EVENT = re.compile(r"^(ripple|fr|frandr)_([A-Za-z]+)(\d+)-(\d+)$")
 
+COLUMNS = ("status",)
+
 
 def read_zurich(root: Path, name: str = "zurich", on_error: str = "raise", unit: str | None = None) -> Cohort:
     """Read the metadata of ds003498; recordings may be absent (see `bids_tables`).
@@ -53,7 +55,7 @@ def read_zurich(root: Path, name: str = "zurich", on_error: str = "raise", unit:
             "engel": engel,
         }
     )
-    recordings, channels = read_recordings(root, ".vhdr", patients["subject"], _labels, notes, on_error, unit)
+    recordings, channels = read_recordings(root, ".vhdr", patients["subject"], COLUMNS, _labels, notes, on_error, unit)
     recordings = recordings.assign(ictal=False, state="asleep", line_freq=50.0)
     return build_cohort(name, root, patients, recordings, channels, unit, notes)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from omni_bench.errors import BenchError
 from omni_bench.evaluation.classification import evaluate_classification
 from omni_bench.evaluation.confusion import macro_f1
-from omni_bench.evaluation.labels import region_label
+from omni_bench.evaluation.labels import region_label, state_label
 from omni_bench.evaluation.rates import rate_scores, window_scores
 from omni_bench.evaluation.record import Evaluation, Metric
 from omni_bench.evaluation.region import evaluate_region
@@ -26,6 +26,7 @@ __all__ = [
     "macro_f1",
     "rate_scores",
     "region_label",
+    "state_label",
     "window_scores",
 ]
 

@@ -1,4 +1,4 @@
-"""The label of a channel in the pathological region task."""
+"""Labels of channels and recordings, from what the units table says of them."""
 
 import pandas as pd
 
@@ -34,3 +34,14 @@ def region_label(units: pd.DataFrame, preserved_soz: str = "positive") -> pd.Ser
     label[second] = int(second is soz)
     label[~flags["good"].fillna(False)] = pd.NA
     return label
+
+
+def state_label(units: pd.DataFrame, column: str, positive: object = True) -> pd.Series:
+    """1 where a recording's state, such as `ictal` or `state`, is `positive`, 0 where it is another, NA where unknown.
+
+    Returns
+    -------
+    Int64 series on the index of `units`.
+    """
+    check_columns(units, "units", [column])
+    return (units[column] == positive).astype("Int64").rename("label")

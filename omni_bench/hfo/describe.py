@@ -10,17 +10,21 @@ from scipy import fft
 from omni_bench.hfo.candidates import Candidate
 
 Floats = NDArray[np.float64]
+BATCH = 256
+"""Events transformed together: a table of many hours must not need memory for all of their spectra."""
 
 
 def peak_frequencies(segments: Sequence[Floats], sfreq: float, band: tuple[float, float]) -> Floats:
     """Frequency of the largest value in each segment's spectrum within the band, on a grid of 1 Hz or finer."""
     n_fft = fft.next_fast_len(int(np.ceil(sfreq)), real=True)
-    short = [i for i, segment in enumerate(segments) if len(segment) <= n_fft]
-    batch = np.zeros((len(short), n_fft))
-    for row, i in zip(batch, short, strict=True):
-        row[: len(segments[i])] = segments[i]
     result = np.empty(len(segments))
-    result[short] = _loudest(batch, sfreq, band)
+    short = [i for i, segment in enumerate(segments) if len(segment) <= n_fft]
+    for first in range(0, len(short), BATCH):
+        members = short[first : first + BATCH]
+        padded = np.zeros((len(members), n_fft))
+        for row, i in zip(padded, members, strict=True):
+            row[: len(segments[i])] = segments[i]
+        result[members] = _loudest(padded, sfreq, band)
     for i, segment in enumerate(segments):
         if len(segment) > n_fft:
             result[i] = _loudest(segment[None], sfreq, band)[0]

@@ -208,7 +208,7 @@ def _n_peaks(x: Floats, height: float) -> int:
 def _reference_events(
     trace: NDArray, sfreq: float, band: tuple[float, float], detector: str, p: Parameters
 ) -> Iterator[Candidate]:
-    x = filters.zero_state(trace.astype(float), sfreq, band)
+    x = filters.zero_state(trace, sfreq, band)
     _, starts, stops = reference.RULES[detector](x[None], sfreq, band, p)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
         yield Candidate(0, start, stop, x[start : stop + 1].copy())  # a view would keep the whole channel

@@ -30,11 +30,14 @@ def moving_rms(x: Floats, width: int) -> Floats:
 
 def centred_rms_zero_ends(x: Floats, width: int) -> Floats:
     """Centred RMS as the reference has it: samples before the record count as 0, the last half window is 0."""
-    half = (width - 1) // 2
+    n, half = x.shape[-1], (width - 1) // 2
+    squares = x * x
     rms = np.zeros_like(x)
-    padded = np.concatenate([np.zeros((*x.shape[:-1], half)), x], axis=-1)
-    rms[..., : x.shape[-1] - half] = moving_rms(padded, width)
-    return rms
+    for ahead in range(-half, half + 1):
+        rms[..., max(-ahead, 0) : n - max(ahead, 0)] += squares[..., max(ahead, 0) : n + min(ahead, 0)]
+    rms[..., n - half :] = 0
+    rms /= width
+    return np.sqrt(rms, out=rms)
 
 
 def line_length(x: Floats, width: int) -> Floats:

@@ -53,20 +53,19 @@ def _causal(sfreq: float, low: float, high: float, n_times: int) -> tuple[Convol
     return convolver, convolver.response(response), step, past
 
 
-def zero_state(x: Floats, sfreq: float, band: tuple[float, float]) -> Floats:
+def zero_state(x: NDArray[np.floating], sfreq: float, band: tuple[float, float]) -> Floats:
     """Forward then backward pass of one channel ``x`` (n_times), each from zero state and without padding.
 
     Equal to running the recursion twice (the difference is about 1e-14 of the largest sample) because the impulse
     response is convolved over its whole length and the forward result is cut at the record's end.
     """
     convolver, response, step, past = _causal(sfreq, *band, len(x))
-    for _ in range(2):
-        filtered = np.empty(len(x))
-        for start in range(0, len(x), step):
+    filtered = x.astype(float)
+    for view in (filtered, filtered[::-1]):
+        for start in reversed(range(0, len(x), step)):  # in place: what is overwritten is no later step's past
             begin = max(start - past, 0)
-            convolver.apply(response, x[begin : start + step], filtered[start : start + step], first=start - begin)
-        x = filtered[::-1]
-    return x
+            convolver.apply(response, view[begin : start + step], view[start : start + step], first=start - begin)
+    return filtered
 
 
 @lru_cache(maxsize=8)

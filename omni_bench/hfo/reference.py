@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import fft, special
 
 from omni_bench.hfo import gabor, gamma
-from omni_bench.hfo.convolution import MatrixFFT, transform_of
 from omni_bench.hfo.envelopes import centred_rms_zero_ends, odd_window
 from omni_bench.hfo.parameters import MNI, STE, Hilbert
 from omni_bench.hfo.runs import Runs, count_peaks, merge, runs
@@ -37,10 +36,11 @@ def ste(x: Floats, sfreq: float, band: tuple[float, float], p: STE) -> Runs:
     rms = centred_rms_zero_ends(x, odd_window(p.rms_window, sfreq))
     parts = []
     for first, last in _epochs(x.shape[1], round(p.epoch_len * sfreq)):
-        r, rectified = rms[:, first:last], np.abs(x[:, first:last])
+        r = rms[:, first:last]
         found = runs(r > (r.mean(1) + p.rms_thres * r.std(1))[:, None])
         found = found.keep(found.stop - found.start > round(p.min_window * sfreq))
         found = merge(found, round(p.min_gap * sfreq) - 1)
+        rectified = np.abs(x[:, first:last])
         height = rectified.mean(1) + p.peak_thres * rectified.std(1)
         found = found.keep(count_peaks(rectified, found, height[found.channel]) >= p.min_osc)
         parts.append(Runs(found.channel, found.start + first, found.stop + first - 1))
@@ -50,12 +50,9 @@ def ste(x: Floats, sfreq: float, band: tuple[float, float], p: STE) -> Runs:
 def hilbert(x: Floats, sfreq: float, band: tuple[float, float], p: Hilbert) -> Runs:
     """Hilbert envelope; ``stop`` is one before the last sample above threshold."""
     n_times = x.shape[1]
-    transform, quarter_turn = _quarter_turn(n_times)
     envelope = np.empty(x.shape)
     for row, channel in zip(envelope, x, strict=True):
-        spectrum = transform.forward(channel.astype(complex))
-        spectrum *= quarter_turn
-        np.square(transform.inverse(spectrum).real, out=row)
+        np.square(quadrature(channel), out=row)
         row += channel * channel
         np.sqrt(row, out=row)
     parts = []
@@ -68,12 +65,25 @@ def hilbert(x: Floats, sfreq: float, band: tuple[float, float], p: Hilbert) -> R
 
 
 @lru_cache(maxsize=1)
-def _quarter_turn(n_times: int) -> tuple[MatrixFFT, NDArray[np.complex128]]:
-    """Hilbert transform as factors of the spectrum: -i below the Nyquist rate, i above, 0 at both its ends."""
-    transform = transform_of(n_times)
-    factors = -1j * np.sign(n_times - 2 * transform.frequency())
+def _quarter_turn(n_times: int) -> tuple[int, NDArray[np.complex128], NDArray[np.complex128]]:
+    """Rows, twiddle factors and Hilbert factors (-i below the Nyquist rate, i above, 0 at both ends) of `quadrature`."""
+    rows = next(divisor for divisor in range(int(np.sqrt(n_times)), 0, -1) if n_times % divisor == 0)
+    row, column = np.ogrid[: rows // 2 + 1, : n_times // rows]
+    factors = -1j * np.sign(n_times - 2 * (row + rows * column))
     factors[0, 0] = 0
-    return transform, factors
+    return rows, np.exp(-2j * np.pi * row * column / n_times), factors
+
+
+def quadrature(x: Floats) -> Floats:
+    """Circular Hilbert transform of one channel over exactly its length, as a matrix (see `omni_bench.hfo.convolution`)."""
+    rows, twiddle, factors = _quarter_turn(len(x))
+    matrix = fft.rfft(x.reshape(rows, -1), axis=0)
+    matrix *= twiddle
+    matrix = fft.fft(matrix, axis=1, overwrite_x=True)
+    matrix *= factors
+    matrix = fft.ifft(matrix, axis=1, overwrite_x=True)
+    matrix *= twiddle.conj()
+    return fft.irfft(matrix, rows, axis=0).ravel()
 
 
 def mni(x: Floats, sfreq: float, band: tuple[float, float], p: MNI) -> Runs:

@@ -51,4 +51,6 @@ def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFr
 
 def _features(windows: pd.DataFrame, data: WindowDataModule) -> NDArray[np.float64]:
     dataset = WindowDataset(windows, data.n_times)
-    return np.concatenate([log_band_power(dataset[i][0].numpy(), data.sfreq).reshape(1, -1) for i in range(len(dataset))])
+    return np.concatenate(
+        [log_band_power(dataset[i][0].numpy(), data.sfreq).reshape(1, -1) for i in range(len(dataset))]
+    )

@@ -71,7 +71,7 @@ def build_net(
     from hydra.utils import instantiate
 
     make = instantiate(dict(node) | {"_partial_": True, "_convert_": "all"})
-    positional = {"n_chans": n_chans, "n_outputs": n_outputs, "n_times": n_times, "sfreq": sfreq}
+    positional: dict[str, Any] = {"n_chans": n_chans, "n_outputs": n_outputs, "n_times": n_times, "sfreq": sfreq}
     if "ch_names" in make.func.__init__.__code__.co_varnames:
         positional["ch_names"] = ch_names
     return make(**positional, compat=compat)

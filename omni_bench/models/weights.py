@@ -57,8 +57,14 @@ def load_starting_weights(net: nn.Module, card: Mapping[str, Any], offline: bool
     if weights == "pretrained":
         source = card.get("pretrained")
         if not source:
-            raise BenchError(f"model={card['name']}: no pretrained weights are known: use weights=random or weights=<file>")
-        file, name, revision = _download(card["name"], source, offline), f"hf://{source['repo']}", source.get("revision")
+            raise BenchError(
+                f"model={card['name']}: no pretrained weights are known: use weights=random or weights=<file>"
+            )
+        file, name, revision = (
+            _download(card["name"], source, offline),
+            f"hf://{source['repo']}",
+            source.get("revision"),
+        )
         expected = source.get("sha256")
         if expected and file_sha256(file) != expected:
             raise BenchError(f"{file}: SHA-256 differs from the model card's: delete it and fetch it again")
@@ -86,10 +92,16 @@ def read_state(file: Path) -> dict[str, Tensor]:
     try:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise BenchError(f"{file}: not a plain state dict ({type(error).__name__}): convert it to safetensors first") from error
+        raise BenchError(
+            f"{file}: not a plain state dict ({type(error).__name__}): convert it to safetensors first"
+        ) from error
     while isinstance(content, dict) and (key := next((k for k in WRAPPERS if isinstance(content.get(k), dict)), None)):
         content = content[key]
-    state = {name: value for name, value in content.items() if isinstance(value, Tensor)} if isinstance(content, dict) else {}
+    state = (
+        {name: value for name, value in content.items() if isinstance(value, Tensor)}
+        if isinstance(content, dict)
+        else {}
+    )
     if not state:
         raise BenchError(f"{file}: no tensors in it: give a state dict")
     return state
@@ -151,5 +163,5 @@ def _download(name: str, source: Mapping[str, Any], offline: bool) -> Path:
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
         raise BenchError(
             f"model={name}: weights {source['file']} of {source['repo']} are not in the local cache and could not be fetched "
-            f"({type(error).__name__}): fetch them where there is a network, then give weights=<file>"
+            f"({type(error).__name__}): fetch them where there is a network, then give model.weights=<file>, or start from model.weights=random"
         ) from error

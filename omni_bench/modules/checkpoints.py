@@ -40,7 +40,9 @@ class LastCheckpoint(Checkpoint):
     def __init__(self, path: Path, every: int) -> None:
         self.path, self.every = path, every
 
-    def on_train_batch_end(self, trainer: L.Trainer, module: L.LightningModule, out: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: L.Trainer, module: L.LightningModule, out: Any, batch: Any, batch_idx: int
+    ) -> None:
         if self.every and (batch_idx + 1) % self.every == 0 and not trainer.is_last_batch:
             trainer.save_checkpoint(self.path, weights_only=False)
 
@@ -51,7 +53,9 @@ class LastCheckpoint(Checkpoint):
 def best_checkpoint(folder: Path, monitor: str) -> ModelCheckpoint:
     """Keeps ``best.ckpt``, the epoch with the largest ``monitor`` (a loss is monitored as its smallest)."""
     mode = "min" if monitor.endswith(("loss", "rmse", "mae")) else "max"
-    return ModelCheckpoint(folder, "best", monitor=monitor, mode=mode, enable_version_counter=False, auto_insert_metric_name=False)
+    return ModelCheckpoint(
+        folder, "best", monitor=monitor, mode=mode, enable_version_counter=False, auto_insert_metric_name=False
+    )
 
 
 def sweep_parts(folder: Path) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from omni_bench.evaluation import macro_f1
+from omni_bench.modules.augment import time_reversed
 
 
 class Classifier(L.LightningModule):
@@ -24,13 +25,21 @@ class Classifier(L.LightningModule):
         Trainable parameters → optimizer.
     seed
         Of everything random in training; see `on_train_batch_start`.
+    time_reversal
+        Share of training windows that run backwards.
     """
 
     def __init__(
-        self, net: nn.Module, n_classes: int, optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer], seed: int
+        self,
+        net: nn.Module,
+        n_classes: int,
+        optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer],
+        seed: int,
+        time_reversal: float = 0.0,
     ) -> None:
         super().__init__()
         self.net, self.n_classes, self.optimizer, self.seed = net, n_classes, optimizer, seed
+        self.time_reversal = time_reversal
         self._validation: list[tuple[Tensor, Tensor]] = []
 
     def probabilities(self, logits: Tensor) -> Tensor:
@@ -52,7 +61,9 @@ class Classifier(L.LightningModule):
         torch.manual_seed(int(place.generate_state(1, np.uint64)[0] >> 1))
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> Tensor:
-        x, y, _ = batch
+        x, y, i = batch
+        if self.time_reversal:
+            x = time_reversed(x, i, self.time_reversal, self.seed, self.current_epoch)
         loss = self.loss(self.net(x), y)
         self.log("train/loss", loss, on_step=False, on_epoch=True, prog_bar=True, batch_size=len(y))
         return loss

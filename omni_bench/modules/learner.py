@@ -31,7 +31,12 @@ def quieten_lightning() -> None:
     for name in ("lightning", "lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).setLevel(logging.WARNING)
-    for message in (".*does not have many workers.*", ".*treespec.*", ".*dataloader is not resumable.*", ".*tensorboardX.*"):
+    for message in (
+        ".*does not have many workers.*",
+        ".*treespec.*",
+        ".*dataloader is not resumable.*",
+        ".*tensorboardX.*",
+    ):
         warnings.filterwarnings("ignore", message)
 
 
@@ -68,13 +73,18 @@ class LightningLearner:
         early_stopping: int | None = None,
     ) -> None:
         quieten_lightning()
-        self.module = Classifier(net, len(classes), optimizer, seed)
+        self.module = Classifier(net, len(classes), optimizer, seed, trainer["time_reversal"])
         self.classes, self.folder, self.card = classes, folder, trainer
         checkpoints = folder / "checkpoints"
         self.best, self.last = checkpoints / "best.ckpt", checkpoints / "last.ckpt"
-        callbacks: list[Callback] = [best_checkpoint(checkpoints, monitor), LastCheckpoint(self.last, trainer["checkpoint_every"])]
+        callbacks: list[Callback] = [
+            best_checkpoint(checkpoints, monitor),
+            LastCheckpoint(self.last, trainer["checkpoint_every"]),
+        ]
         if early_stopping:
-            callbacks.insert(0, EarlyStopping(monitor, patience=early_stopping, mode="min" if "loss" in monitor else "max"))
+            callbacks.insert(
+                0, EarlyStopping(monitor, patience=early_stopping, mode="min" if "loss" in monitor else "max")
+            )
         if trainer["progress"]:
             callbacks.append(TQDMProgressBar(leave=True))
         self.trainer = L.Trainer(
@@ -102,7 +112,9 @@ class LightningLearner:
             No validation windows, or training took no step.
         """
         if data.val_windows["label"].notna().sum() == 0:
-            raise BenchError("no labelled validation windows: the protocol needs at least two training persons with labels")
+            raise BenchError(
+                "no labelled validation windows: the protocol needs at least two training persons with labels"
+            )
         sweep_parts(self.last.parent)
         resume = self.last if self.last.is_file() else None
         self.trainer.fit(self.module, datamodule=data, ckpt_path=resume, weights_only=True)
@@ -137,6 +149,8 @@ def load_network(net: nn.Module, checkpoint: Path) -> dict[str, Any]:
     weights = {name.removeprefix("net."): value for name, value in state.items() if name.startswith("net.")}
     wrong = set(weights) ^ set(net.state_dict())
     if wrong:
-        raise BenchError(f"checkpoint={checkpoint}: weights of another network ({sorted(wrong)[0]} differs): choose the model of that run")
+        raise BenchError(
+            f"checkpoint={checkpoint}: weights of another network ({sorted(wrong)[0]} differs): choose the model of that run"
+        )
     net.load_state_dict(weights)
     return asdict(LoadReport(str(checkpoint), pretrained=False, sha256=file_sha256(checkpoint), matched=len(weights)))

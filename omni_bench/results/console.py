@@ -42,7 +42,9 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
 def print_prepared(cohort: "Cohort", stored: "Mapping[str, Stored]", verified: bool) -> None:
     """Print what a preparation read, what it left out and why, and where the store is."""
     console = Console()
-    table = Table(title=f"{cohort.name}: {len(cohort)} recordings of {len(cohort.patients)} patients", title_justify="left")
+    table = Table(
+        title=f"{cohort.name}: {len(cohort)} recordings of {len(cohort.patients)} patients", title_justify="left"
+    )
     for column in ("source", "patients", "recordings", "channels", "hours", "GB stored"):
         table.add_column(column, justify="left" if column == "source" else "right")
     recordings = cohort.recordings.merge(cohort.patients[["subject", "source"]], on="subject")

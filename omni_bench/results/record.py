@@ -17,7 +17,18 @@ from typing import Any
 from omni_bench.files import write_atomically
 
 SCHEMA = 1
-PACKAGES = ("omni_bench", "torch", "lightning", "numpy", "scipy", "pandas", "mne", "scikit-learn", "transformers", "braindecode")
+PACKAGES = (
+    "omni_bench",
+    "torch",
+    "lightning",
+    "numpy",
+    "scipy",
+    "pandas",
+    "mne",
+    "scikit-learn",
+    "transformers",
+    "braindecode",
+)
 
 
 def read_record(folder: Path) -> dict[str, Any] | None:

@@ -47,6 +47,9 @@ class MorletMap(nn.Module):
     complex coefficients for that; run it under ``torch.no_grad`` when the signal needs no gradient.
     """
 
+    filters: Tensor
+    window: Tensor
+
     def __init__(
         self,
         n_times: int,

@@ -24,7 +24,12 @@ def write_tree(root: Path, participants: dict[str, list[str]], **facts: object) 
 
 
 def write_recording(
-    root: Path, stem: str, suffix: str, channels: dict[str, list[str]], in_file: list[str] | None = None, seconds: float = 4
+    root: Path,
+    stem: str,
+    suffix: str,
+    channels: dict[str, list[str]],
+    in_file: list[str] | None = None,
+    seconds: float = 4,
 ) -> Path:
     """One recording of noise with a standard deviation of 50 µV, and its channels.tsv (columns ``name``, ``type``, ...).
 

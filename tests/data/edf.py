@@ -59,7 +59,12 @@ def write_edf(
     count = len(signals) + len(notes)
     head = b"\xffBIOSEMI" if is_bdf else b"0       "
     fields = [("X X X X", 80), ("Startdate X X X X", 80), ("01.01.85", 8), ("00.00.00", 8), (str(256 * (count + 1)), 8)]
-    fields += [(reserved, 44), (str(records if n_records is None else n_records), 8), (f"{record_s:g}", 8), (str(count), 4)]
+    fields += [
+        (reserved, 44),
+        (str(records if n_records is None else n_records), 8),
+        (f"{record_s:g}", 8),
+        (str(count), 4),
+    ]
     head += b"".join(text.encode("latin-1").ljust(n) for text, n in fields)
     head += b"".join(text.encode("latin-1").ljust(n) for texts, n in columns for text in texts)
     body = b""

@@ -4,7 +4,10 @@ from pathlib import Path
 
 from tests.data.originals import write_json, write_signal, write_tsv
 
-HEADER = "name type units low_cutoff high_cutoff description sampling_frequency status status_description label side soz bad resection type_y non-epileptic"
+HEADER = (
+    "name type units low_cutoff high_cutoff description sampling_frequency status status_description "
+    "label side soz bad resection type_y non-epileptic"
+)
 
 
 def write_openieeg(root: Path) -> Path:

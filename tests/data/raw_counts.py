@@ -35,6 +35,11 @@ def raw_durations(folder: Path) -> dict[str, float]:
     return {f.name.removesuffix("_ieeg.json"): json.loads(f.read_text("utf-8-sig"))["RecordingDuration"] for f in files}
 
 
+def plain(column: pd.Series) -> list:
+    """Values of a column, None where unknown."""
+    return [None if pd.isna(value) else value for value in column]
+
+
 def noted(excluded: list[dict], words: str) -> int:
     """Number behind the one entry of ``excluded`` whose reason holds these words; 0 where there is none."""
     counts = [entry["n"] for entry in excluded if words in entry["reason"]]

@@ -1,5 +1,6 @@
 """EDF and BDF headers: rates, gaps, truncation, labels and units."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,9 @@ def test_what_the_file_calls_volts_can_be_overridden(tmp_path: Path) -> None:
 
 
 def test_channel_that_is_no_voltage(tmp_path: Path) -> None:
-    path = write_edf(tmp_path / "a.edf", [Signal("A1", random_digits(200), 100), Signal("SpO2", random_digits(200), 100, "%")])
+    path = write_edf(
+        tmp_path / "a.edf", [Signal("A1", random_digits(200), 100), Signal("SpO2", random_digits(200), 100, "%")]
+    )
     assert open_recording(path).ch_names == ["A1"]
     with pytest.raises(BenchError, match="channel SpO2 has the unit '%', expected a voltage: mark it MISC"):
         open_recording(path, ["SpO2"])
@@ -89,7 +92,9 @@ def test_gap_is_refused_and_a_false_alarm_is_not(tmp_path: Path, suffix: str) ->
     signals = [Signal("A1", random_digits(300), 100)]
     mark = suffix[1:].upper() + "+D"
     gap = write_edf(tmp_path / f"gap{suffix}", signals, onsets=[0, 1, 12], reserved=mark)
-    with pytest.raises(BenchError, match=rf"gap{suffix}: gap in a discontinuous .* record 2 starts at 12 s, expected 2 s: split"):
+    with pytest.raises(
+        BenchError, match=rf"gap{suffix}: gap in a discontinuous .* record 2 starts at 12 s, expected 2 s: split"
+    ):
         open_recording(gap)
     whole = write_edf(tmp_path / f"whole{suffix}", signals, onsets=[5, 6, 7], reserved=mark)
     np.testing.assert_allclose(open_recording(whole).read()[0], signals[0].digits * 0.1, rtol=1e-5)
@@ -99,7 +104,9 @@ def test_truncated_and_empty_files(tmp_path: Path) -> None:
     path = write_edf(tmp_path / "a.edf", [Signal("A1", random_digits(300), 100)])
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(BenchError, match=rf"a\.edf: truncated: {len(whole) - 1} bytes, its header announces {len(whole)}: copy"):
+    with pytest.raises(
+        BenchError, match=rf"a\.edf: truncated: {len(whole) - 1} bytes, its header announces {len(whole)}: copy"
+    ):
         open_recording(path)
     for n_bytes in (0, 100, 256, 400):
         path.write_bytes(whole[:n_bytes])
@@ -117,9 +124,15 @@ def test_recording_still_in_progress_is_as_long_as_its_data(tmp_path: Path) -> N
 
 
 def test_only_the_channels_asked_for_need_one_rate(tmp_path: Path) -> None:
-    signals = [Signal("A1", random_digits(400), 200), Signal("EKG", random_digits(100), 50), Signal("A2", random_digits(400, 1), 200)]
+    signals = [
+        Signal("A1", random_digits(400), 200),
+        Signal("EKG", random_digits(100), 50),
+        Signal("A2", random_digits(400, 1), 200),
+    ]
     path = write_edf(tmp_path / "a.edf", signals)
-    with pytest.raises(BenchError, match=r"a\.edf: channels of different rates \(50, 200 Hz; EKG is one\): list the channels"):
+    with pytest.raises(
+        BenchError, match=r"a\.edf: channels of different rates \(50, 200 Hz; EKG is one\): list the channels"
+    ):
         open_recording(path)
     recording = open_recording(path, ["A2", "A1"])
     assert (recording.sfreq, recording.n_times) == (200, 400)
@@ -136,3 +149,17 @@ def test_labels_that_stand_twice_are_numbered(tmp_path: Path) -> None:
     np.testing.assert_allclose(open_recording(path, ["A1-1"]).read()[0], signals[2].digits * 0.1, rtol=1e-5)
     with pytest.raises(BenchError, match="no channel A1 "):
         open_recording(path, ["A1"])
+
+
+def test_one_channel_of_many_takes_the_memory_of_one(tmp_path: Path) -> None:
+    signals = [Signal(f"A{i}", random_digits(100_000, i), 1000) for i in range(64)]  # 49 MB as float64
+    path = write_edf(tmp_path / "a.edf", signals)
+    open_recording(path, ["A5"]).read(0, 10)  # first use imports modules
+    tracemalloc.start()
+    try:
+        signal = open_recording(path, ["A5"]).read()
+        peak_mb = tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(signal[0], signals[5].digits * 0.1, rtol=1e-5)
+    assert peak_mb < 20

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from pybv import write_brainvision
 
 from omni_bench.data.cohort import Cohort
+from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.data.prepare import prepare
 from omni_bench.data.preprocess import Preprocessing
+from omni_bench.data.samples import channel_windows
 from omni_bench.data.store import map_signal, verify_store
 from omni_bench.errors import BenchError
 from tests.data.edf import Signal, random_digits, write_edf
@@ -31,10 +34,20 @@ def cohort_of(root: Path, n: int = 4, **columns: list[object]) -> Cohort:
     """``n`` patients with one EDF of three channels each."""
     ids = [f"sub-{i}" for i in range(n)]
     for i, name in enumerate(ids):
-        write_edf(root / f"{name}.edf", [Signal(label, row, SFREQ) for label, row in zip(NAMES, digits(i), strict=True)])
+        write_edf(
+            root / f"{name}.edf", [Signal(label, row, SFREQ) for label, row in zip(NAMES, digits(i), strict=True)]
+        )
     patients = pd.DataFrame({"subject": ids, "person": ids, "source": "tiny"})
-    recordings = pd.DataFrame({"recording": ids, "subject": ids, "path": [f"{name}.edf" for name in ids], "sfreq": SFREQ, "duration": 4.0})
-    channels = pd.DataFrame([{"recording": name, "channel": label, "raw_name": label, "good": label != "A2"} for name in ids for label in NAMES])
+    recordings = pd.DataFrame(
+        {"recording": ids, "subject": ids, "path": [f"{name}.edf" for name in ids], "sfreq": SFREQ, "duration": 4.0}
+    )
+    channels = pd.DataFrame(
+        [
+            {"recording": name, "channel": label, "raw_name": label, "good": label != "A2"}
+            for name in ids
+            for label in NAMES
+        ]
+    )
     return Cohort("tiny", root, patients, recordings.assign(**columns), channels)
 
 
@@ -48,9 +61,8 @@ def set_digits(cohort: Cohort, i: int, channel: str, values: np.ndarray) -> None
     write_edf(cohort.root / f"sub-{i}.edf", [Signal(label, row, SFREQ) for label, row in zip(NAMES, rows, strict=True)])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_good_channels_are_stored(tmp_path: Path, workers: int) -> None:
-    cohort, stored = prepare(cohort_of(tmp_path), AS_IS, tmp_path / "cache", workers=workers)
+def test_good_channels_are_stored(tmp_path: Path) -> None:
+    cohort, stored = prepare(cohort_of(tmp_path), AS_IS, tmp_path / "cache")
     assert list(stored) == cohort.recordings["recording"].tolist() == [f"sub-{i}" for i in range(4)]
     for i, file in enumerate(stored.values()):
         assert (file.ch_names, file.sfreq, file.n_times, file.broken) == (("A1", "A3"), SFREQ, 800, {})
@@ -108,7 +120,9 @@ def test_raise_stops_and_loses_nothing(tmp_path: Path, workers: int) -> None:
     assert all(stored[name].path.stat().st_mtime_ns == time for name, time in kept.items())
 
 
-def test_skip_counts_recordings_and_channels_with_their_reasons(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_skip_counts_recordings_and_channels_with_their_reasons(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     cohort = cohort_of(tmp_path)
     break_file(cohort, 0)
     (cohort.root / "sub-1.edf").unlink()
@@ -118,7 +132,10 @@ def test_skip_counts_recordings_and_channels_with_their_reasons(tmp_path: Path, 
         left, stored = prepare(cohort, AS_IS, tmp_path / "cache", on_error="skip")
     assert list(stored) == left.recordings["recording"].tolist() == ["sub-2", "sub-3"]
     assert set(left.patients["subject"]) == set(left.channels["recording"]) == {"sub-2", "sub-3"}
-    reasons = {entry["reason"].removeprefix(f"{tmp_path}/").split(":")[0]: (entry["what"], entry["n"]) for entry in left.excluded}
+    reasons = {
+        entry["reason"].removeprefix(f"{tmp_path}/").split(":")[0]: (entry["what"], entry["n"])
+        for entry in left.excluded
+    }
     assert reasons == {"sub-0.edf": ("recordings", 1), "sub-1.edf": ("recordings", 1), "flat": ("channels", 1)}
     assert left.channels.set_index(["recording", "raw_name"])["good"].to_dict() == {
         ("sub-2", "A1"): True,
@@ -150,7 +167,9 @@ def test_nothing_left_is_an_error(tmp_path: Path) -> None:
         prepare(cohort, AS_IS, tmp_path / "cache", on_error="skip")
 
 
-def test_line_frequency_is_the_recordings_own_the_options_or_missed_aloud(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_line_frequency_is_the_recordings_own_the_options_or_missed_aloud(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     notched = Preprocessing(notch=True)
     cohort = cohort_of(tmp_path, line_freq=[50.0, 60.0, None, 50.0])
     times = np.arange(800) / SFREQ
@@ -175,3 +194,26 @@ def test_demo_cohort_is_stored_as_its_reader_says(demo_root: Path, tmp_path: Pat
         assert file.ch_names == tuple(recording.ch_names)
         assert file.duration == pytest.approx(recording.duration, abs=1 / 500)
     shutil.rmtree(tmp_path / "cache")
+
+
+def test_window_is_the_file_at_that_time(tmp_path: Path) -> None:
+    cohort, stored = prepare(cohort_of(tmp_path), AS_IS, tmp_path / "cache")
+    _, windows = channel_windows(
+        cohort,
+        stored,
+        window_s=1,
+        stride_s=0.25,
+        edge_s=0.5,
+        label=lambda units: pd.Series(1, index=units.index, dtype="Int64"),
+    )
+    windows["path"] = windows["recording"].map({name: str(file.path) for name, file in stored.items()})
+    data = WindowDataModule(
+        windows.assign(split="test"), 200, SFREQ, batch_size=8, eval_batch_size=16, windows_per_unit=None, seed=0
+    )
+    predicted = data.evaluate_windows
+    assert predicted["start"].unique().tolist() == [0.5, 1.5, 2.5]
+    signals = torch.cat([x for x, *_ in data.predict_dataloader()])[:, 0].numpy()
+    for window, signal in zip(predicted.itertuples(), signals, strict=True):
+        first = round(window.start * SFREQ)
+        raw = digits(int(window.recording[-1]))[NAMES.index(window.unit_id[-2:])]
+        np.testing.assert_allclose(signal, raw[first : first + 200] * 0.1, rtol=1e-5)

@@ -17,12 +17,20 @@ def recording_of(folder: Path, signal: np.ndarray, sfreq: float) -> Recording:
     """A file with ``signal`` in µV ``(n_channels, n_times)``, exact to float32."""
     names = [f"A{i + 1}" for i in range(len(signal))]
     write_brainvision(
-        data=signal * 1e-6, sfreq=sfreq, ch_names=names, fname_base="a", folder_out=str(folder), resolution=1e-3, overwrite=True
+        data=signal * 1e-6,
+        sfreq=sfreq,
+        ch_names=names,
+        fname_base="a",
+        folder_out=str(folder),
+        resolution=1e-3,
+        overwrite=True,
     )
     return open_recording(folder / "a.vhdr")
 
 
-def processed(recording: Recording, steps: Preprocessing, line_freq: float | None = None, memory_mb: int = 2048) -> np.ndarray:
+def processed(
+    recording: Recording, steps: Preprocessing, line_freq: float | None = None, memory_mb: int = 2048
+) -> np.ndarray:
     return np.concatenate(list(preprocess(recording, steps, line_freq, memory_mb)))
 
 
@@ -36,7 +44,9 @@ def amplitude(signal: np.ndarray, frequency: float, sfreq: float) -> float:
     return float(2 * abs(np.mean(inner * np.exp(-2j * np.pi * frequency * np.arange(len(inner)) / sfreq))))
 
 
-@pytest.mark.parametrize(("frequency", "kept"), [(10, True), (100, True), (380, True), (620, False), (700, False), (900, False)])
+@pytest.mark.parametrize(
+    ("frequency", "kept"), [(10, True), (100, True), (380, True), (620, False), (700, False), (900, False)]
+)
 def test_resampling_is_anti_aliased(tmp_path: Path, frequency: float, kept: bool) -> None:
     raw = recording_of(tmp_path, tone(frequency, 2000, 10)[None], 2000)
     out = processed(raw, Preprocessing(sfreq=1000, notch=False))[0]
@@ -122,7 +132,9 @@ def test_block_size_does_not_decide_whether_the_unit_is_plausible(tmp_path: Path
     signal = np.random.default_rng(0).normal(0, 50, (5, 2000))
     signal[2] *= 1e-5  # alone in its block, this one would look like a wrong unit
     raw = recording_of(tmp_path, signal, 500)
-    np.testing.assert_array_equal(processed(raw, Preprocessing(notch=False), memory_mb=0), processed(raw, Preprocessing(notch=False)))
+    np.testing.assert_array_equal(
+        processed(raw, Preprocessing(notch=False), memory_mb=0), processed(raw, Preprocessing(notch=False))
+    )
 
 
 def test_average_reference_sums_to_zero(tmp_path: Path) -> None:
@@ -149,7 +161,9 @@ def test_broken_channels_become_zeros_and_spoil_no_other(
 ) -> None:
     raw, signal = with_broken()
     broken: dict[str, str] = {}
-    out = np.concatenate(list(preprocess(raw, Preprocessing(notch=False, reference=reference), None, memory_mb, broken)))
+    out = np.concatenate(
+        list(preprocess(raw, Preprocessing(notch=False, reference=reference), None, memory_mb, broken))
+    )
     assert broken == {"A2": "flat", "A3": "NaN or infinite values"}
     assert not out[1:3].any()
     good = signal[[0, 3]]
@@ -158,7 +172,9 @@ def test_broken_channels_become_zeros_and_spoil_no_other(
 
 def test_broken_channel_is_one_line(with_broken: Callable[[], tuple[Recording, np.ndarray]]) -> None:
     raw, _ = with_broken()
-    with pytest.raises(BenchError, match=r"a\.vhdr: channel A2: flat: mark it bad in channels\.tsv, or say on_error=skip"):
+    with pytest.raises(
+        BenchError, match=r"a\.vhdr: channel A2: flat: mark it bad in channels\.tsv, or say on_error=skip"
+    ):
         processed(raw, Preprocessing(notch=False))
 
 
@@ -177,7 +193,9 @@ def test_wrong_unit_is_found_whatever_the_blocks(tmp_path: Path) -> None:
 
 
 def test_memory_stays_below_what_it_was_given(tmp_path: Path) -> None:
-    signal = np.random.default_rng(0).normal(0, 50, (24, 100_000)).astype(np.float32)  # 110 MB in all as the steps hold it
+    signal = (
+        np.random.default_rng(0).normal(0, 50, (24, 100_000)).astype(np.float32)
+    )  # 110 MB in all as the steps hold it
     raw = recording_of(tmp_path, signal, 1000)
     steps = Preprocessing(sfreq=500, low=1, high=200)
     for _ in preprocess(raw, steps, 50, 16):  # first use imports modules

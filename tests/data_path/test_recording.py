@@ -1,5 +1,7 @@
 """Recordings of every format: lazy reading, microvolts, companions, real files."""
 
+import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,10 +27,12 @@ def write_edf_signals(folder: Path, suffix: str) -> Path:
     return write_edf(folder / f"a{suffix}", signals)
 
 
-def write_vhdr(folder: Path, unit: str = "µV", fmt: str = "binary_float32") -> Path:
-    write_brainvision(
-        data=MICROVOLTS * 1e-6, sfreq=SFREQ, ch_names=NAMES, fname_base="a", folder_out=str(folder), unit=unit, fmt=fmt, overwrite=True
-    )
+def write_vhdr(folder: Path, unit: str = "µV") -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pybv prefers µV
+        write_brainvision(
+            data=MICROVOLTS * 1e-6, sfreq=SFREQ, ch_names=NAMES, fname_base="a", folder_out=folder, unit=unit
+        )
     return folder / "a.vhdr"
 
 
@@ -72,7 +76,7 @@ def test_channels_come_in_the_order_asked_for(files: dict[str, Path], kind: str)
     recording = open_recording(files[kind], ["B1", "A1"])
     assert recording.ch_names == ["B1", "A1"]
     np.testing.assert_allclose(recording.read(10, 20), MICROVOLTS[[2, 0], 10:20], rtol=1e-4, atol=1e-4)
-    with pytest.raises(BenchError, match="no channel C9 .*in the file \\(it has A1, A2"):
+    with pytest.raises(BenchError, match=r"no channel C9 .*in the file \(it has A1, A2"):
         open_recording(files[kind], ["A1", "C9"])
 
 
@@ -83,8 +87,9 @@ def test_brainvision_units_become_microvolts_once(tmp_path: Path, unit: str) -> 
 
 def test_brainvision_channel_without_a_unit_of_potential_is_no_voltage(tmp_path: Path) -> None:
     path = write_vhdr(tmp_path)
-    path.write_text(path.read_text(encoding="utf-8").replace("Ch2=A2,,1,µV", "Ch2=A2,,1,Bogus").replace("Ch2=A2,,0.1,µV", "Ch2=A2,,0.1,Bogus"), encoding="utf-8")
-    assert "Bogus" in path.read_text(encoding="utf-8")
+    header, n = re.subn(r"^(Ch2=.*),µV$", r"\1,Bogus", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert n == 1
+    path.write_text(header, encoding="utf-8")
     assert open_recording(path).ch_names == ["A1", "B1"]
     with pytest.raises(BenchError, match="no channel A2 with a voltage"):
         open_recording(path, ["A1", "A2"])
@@ -106,10 +111,9 @@ def test_missing_companion_is_named(tmp_path: Path) -> None:
         open_recording(path)
 
 
-def test_data_file_shorter_than_announced_is_refused_or_shorter(tmp_path: Path) -> None:
+def test_empty_data_file(tmp_path: Path) -> None:
     path = write_vhdr(tmp_path)
-    data = tmp_path / "a.eeg"
-    data.write_bytes(b"")
+    (tmp_path / "a.eeg").write_bytes(b"")
     with pytest.raises(BenchError, match=r"a\.vhdr: "):
         open_recording(path)
 
@@ -128,10 +132,9 @@ def test_parts_of_a_split_fif_belong_to_it(tmp_path: Path) -> None:
 
 
 def test_absent_unknown_and_broken_files_are_one_line(tmp_path: Path) -> None:
-    cases = {"a.edf": None, "b.xyz": b"1", "c.fif": b"garbage" * 100, "d.set": b"garbage", "e.vhdr": b"garbage", "f.gdf": b"x" * 300}
-    for name, content in cases.items():
-        if content is not None:
-            (tmp_path / name).write_bytes(content)
+    for name in ("b.xyz", "c.fif", "d.set", "e.vhdr", "f.gdf", "g.cnt"):
+        (tmp_path / name).write_bytes(b"garbage" * 100)
+    for name in ("a.edf", "b.xyz", "c.fif", "d.set", "e.vhdr", "f.gdf", "g.cnt"):
         with pytest.raises(BenchError) as error:
             open_recording(tmp_path / name)
         assert str(error.value).startswith(str(tmp_path / name))
@@ -156,7 +159,9 @@ def test_broken_channels() -> None:
     assert found == {"flat": "flat", "nan": "NaN or infinite values", "inf": "NaN or infinite values"}
 
 
-@pytest.mark.parametrize(("microvolts", "plausible"), [(5e-4, False), (5e-3, True), (50, True), (1.9e4, True), (5e7, False)])
+@pytest.mark.parametrize(
+    ("microvolts", "plausible"), [(5e-4, False), (5e-3, True), (50, True), (1.9e4, True), (5e7, False)]
+)
 def test_amplitude_guard(microvolts: float, plausible: bool) -> None:
     # one loud, one flat channel: the median of the moving ones decides
     spreads = np.array([microvolts, microvolts, 1e12, 0.0])
@@ -168,7 +173,12 @@ def test_amplitude_guard(microvolts: float, plausible: bool) -> None:
 
 
 REAL = {  # channels with a voltage, sfreq, seconds, median standard deviation in µV
-    "ieeg/zurich_mnehfo/sub-01/ses-interictalsleep/ieeg/sub-01_ses-interictalsleep_run-01_ieeg.vhdr": (50, 2000, 5.0, 153),
+    "ieeg/zurich_mnehfo/sub-01/ses-interictalsleep/ieeg/sub-01_ses-interictalsleep_run-01_ieeg.vhdr": (
+        50,
+        2000,
+        5.0,
+        153,
+    ),
     "formats/brainvision/test.vhdr": (26, 1000, 7.9, 24.2),  # 6 of its 32 are in °C, S or without a unit
     "formats/brainvision/test_old_layout_latin1_software_filter.vhdr": (29, 250, 1.004, 1.09),
     "formats/chtypes_edf.edf": (42, 200, 5.0, 50.2),
@@ -201,7 +211,11 @@ def test_real_file_opens_as_known(shared: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "unit", "amplitude"),
     [
-        ("ieeg/pynm_ecog_lfp/sub-testsub/ses-EphysMedOff/ieeg/sub-testsub_ses-EphysMedOff_task-gripforce_run-0_ieeg.vhdr", "µV", 37.0),
+        (
+            "ieeg/pynm_ecog_lfp/sub-testsub/ses-EphysMedOff/ieeg/sub-testsub_ses-EphysMedOff_task-gripforce_run-0_ieeg.vhdr",
+            "µV",
+            37.0,
+        ),
         ("scalp/graz_mi/sample.gdf", "µV", 4.26),
     ],
 )

@@ -52,13 +52,27 @@ def stored(names: list[str], seconds: float) -> Stored:
 
 
 def cohort() -> Cohort:
-    patients = pd.DataFrame({"subject": ["s1", "s2"], "person": ["p1", "p2"], "source": "tiny", "outcome": [True, None]})
+    patients = pd.DataFrame(
+        {"subject": ["s1", "s2"], "person": ["p1", "p2"], "source": "tiny", "outcome": [True, None]}
+    )
     recordings = pd.DataFrame(
-        {"recording": ["r1", "r2", "r3"], "subject": ["s1", "s1", "s2"], "path": "x.edf", "sfreq": 100.0, "duration": 1.0}
+        {
+            "recording": ["r1", "r2", "r3"],
+            "subject": ["s1", "s1", "s2"],
+            "path": "x.edf",
+            "sfreq": 100.0,
+            "duration": 1.0,
+        }
     )
     channels = pd.DataFrame(
         [
-            {"recording": recording, "channel": name.removesuffix("-Ref"), "raw_name": name, "good": good, "soz": name == "A1-Ref"}
+            {
+                "recording": recording,
+                "channel": name.removesuffix("-Ref"),
+                "raw_name": name,
+                "good": good,
+                "soz": name == "A1-Ref",
+            }
             for recording in ("r1", "r2", "r3")
             for name, good in (("B1-Ref", True), ("X", False), ("A1-Ref", True))
         ]
@@ -71,7 +85,11 @@ def label(units: pd.DataFrame) -> pd.Series:
 
 
 def test_channel_windows_by_hand() -> None:
-    files = {"r1": stored(["A1-Ref", "B1-Ref"], 26), "r2": stored(["B1-Ref", "A1-Ref"], 5), "r3": stored(["B1-Ref", "A1-Ref"], 12)}
+    files = {
+        "r1": stored(["A1-Ref", "B1-Ref"], 26),
+        "r2": stored(["B1-Ref", "A1-Ref"], 5),
+        "r3": stored(["B1-Ref", "A1-Ref"], 12),
+    }
     units, windows = channel_windows(cohort(), files, window_s=10, stride_s=5, edge_s=1, label=label)
     assert units["unit_id"].tolist() == ["r1/B1", "r1/A1", "r2/B1", "r2/A1", "r3/B1", "r3/A1"]
     assert units["label"].tolist()[:4] == [0, 1, 0, 1]
@@ -80,8 +98,18 @@ def test_channel_windows_by_hand() -> None:
     train, evaluate = (windows[windows["use"] == use] for use in ("train", "evaluate"))
     by_unit = train.groupby("unit_id")["start"].agg(list).to_dict()
     assert by_unit == {"r1/A1": [1, 6, 11], "r1/B1": [1, 6, 11], "r3/A1": [1], "r3/B1": [1]}  # 16 would end at 26
-    assert evaluate.groupby("unit_id")["start"].agg(list).to_dict() == {"r1/A1": [1, 11], "r1/B1": [1, 11], "r3/A1": [1], "r3/B1": [1]}
-    assert windows.drop_duplicates("unit_id").set_index("unit_id")["row"].to_dict() == {"r1/B1": 1, "r1/A1": 0, "r3/B1": 0, "r3/A1": 1}
+    assert evaluate.groupby("unit_id")["start"].agg(list).to_dict() == {
+        "r1/A1": [1, 11],
+        "r1/B1": [1, 11],
+        "r3/A1": [1],
+        "r3/B1": [1],
+    }
+    assert windows.drop_duplicates("unit_id").set_index("unit_id")["row"].to_dict() == {
+        "r1/B1": 1,
+        "r1/A1": 0,
+        "r3/B1": 0,
+        "r3/A1": 1,
+    }
     assert evaluate["sample_id"].tolist()[:3] == ["r1/B1@1.000", "r1/B1@11.000", "r1/A1@1.000"]
     assert evaluate["sample_id"].is_unique
     assert (windows["duration"] == 10).all()
@@ -90,5 +118,8 @@ def test_channel_windows_by_hand() -> None:
 
 def test_all_recordings_shorter_than_a_window() -> None:
     files = {name: stored(["A1-Ref", "B1-Ref"], 61.9) for name in ("r1", "r2", "r3")}
-    with pytest.raises(BenchError, match=r"/data/tiny: the longest recording has 61\.9 s, shorter than a window: task\.window_s=60 and 1 s"):
+    with pytest.raises(
+        BenchError,
+        match=r"/data/tiny: the longest recording has 61\.9 s, shorter than a window: task\.window_s=60 and 1 s",
+    ):
         channel_windows(cohort(), files, window_s=60, stride_s=30, edge_s=1, label=label)

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omni_bench.data.splits import check_leaks, official_split, stratified_choice
@@ -20,7 +20,9 @@ def patient_tables(draw: st.DrawFn) -> pd.DataFrame:
             "person": persons,
             "split": draw(st.lists(st.sampled_from(["train", "test"]), min_size=n, max_size=n)),
             "source": draw(st.lists(st.sampled_from(["hup", "zurich", "openieeg"]), min_size=n, max_size=n)),
-            "outcome": pd.array(draw(st.lists(st.sampled_from([True, False, None]), min_size=n, max_size=n)), dtype="boolean"),
+            "outcome": pd.array(
+                draw(st.lists(st.sampled_from([True, False, None]), min_size=n, max_size=n)), dtype="boolean"
+            ),
         }
     )
     twice = table[draw(st.lists(st.booleans(), min_size=n, max_size=n))].assign(source="sourcesink", outcome=pd.NA)
@@ -29,13 +31,17 @@ def patient_tables(draw: st.DrawFn) -> pd.DataFrame:
 
 
 def units_of(patients: pd.DataFrame) -> pd.DataFrame:
-    return patients.loc[patients.index.repeat(3), ["subject", "person"]].reset_index(drop=True)
+    """Three units per subject: of class 0, of class 1, unlabelled; every third subject has class 0 only."""
+    units = patients.loc[patients.index.repeat(3), ["subject", "person"]].reset_index()
+    labels = np.where(units["index"] % 3 == 0, [0] * len(units), np.arange(len(units)) % 3)
+    return units.assign(label=pd.array(labels, dtype="Int64")).replace({"label": {2: pd.NA}})
 
 
 def persons_in(units: pd.DataFrame, split: pd.Series) -> dict[str, set[str]]:
     return {part: set(units.loc[split == part, "person"]) for part in ("train", "val", "test")}
 
 
+@settings(max_examples=40, deadline=None)
 @given(patients=patient_tables(), seed=st.integers(0, 1000), fraction=st.sampled_from([0.1, 0.2, 0.5]))
 def test_official_split(patients: pd.DataFrame, seed: int, fraction: float) -> None:
     units = units_of(patients)
@@ -46,27 +52,44 @@ def test_official_split(patients: pd.DataFrame, seed: int, fraction: float) -> N
     official = patients.groupby("person")["split"].first()
     assert parts["test"] == set(official.index[official == "test"])
     n_train = int((official == "train").sum())
-    assert len(parts["val"]) == (min(max(1, round(fraction * n_train)), n_train - 1) if n_train else 0)
+    assert len(parts["val"]) == (max(1, min(round(fraction * n_train), n_train - 1)) if n_train > 1 else 0)
+    complete = units.groupby("person")["label"].nunique() == units["label"].nunique()
+    if parts["val"] and complete[official[official == "train"].index].any():
+        assert complete[list(parts["val"])].any()
     # neither the rows' order nor a second call changes anybody's part
-    again = persons_in(units, official_split(units, patients.sample(frac=1, random_state=seed), seed=seed, val_fraction=fraction))
+    again = persons_in(
+        units, official_split(units, patients.sample(frac=1, random_state=seed), seed=seed, val_fraction=fraction)
+    )
     assert again == parts
 
 
 def test_seed_draws_other_validation_persons_but_not_other_test_persons() -> None:
-    patients = pd.DataFrame({"subject": [f"s{i}" for i in range(40)], "split": ["train"] * 30 + ["test"] * 10, "source": "x", "outcome": True})
+    patients = pd.DataFrame(
+        {
+            "subject": [f"s{i}" for i in range(40)],
+            "split": ["train"] * 30 + ["test"] * 10,
+            "source": "x",
+            "outcome": True,
+        }
+    )
     patients["person"] = patients["subject"]
-    parts = [persons_in(units_of(patients), official_split(units_of(patients), patients, seed=seed)) for seed in range(5)]
+    parts = [
+        persons_in(units_of(patients), official_split(units_of(patients), patients, seed=seed)) for seed in range(5)
+    ]
     assert len({frozenset(part["val"]) for part in parts}) == 5
     assert len({frozenset(part["test"]) for part in parts}) == 1
 
 
-@given(sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5), fraction=st.floats(0.05, 0.5), seed=st.integers(0, 1000))
+@settings(max_examples=40, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5), fraction=st.floats(0.05, 0.5), seed=st.integers(0, 1000)
+)
 def test_every_stratum_gives_its_share_to_within_one_person(sizes: list[int], fraction: float, seed: int) -> None:
     strata = pd.Series([f"stratum{i}" for i, size in enumerate(sizes) for _ in range(size)])
     strata.index = pd.Index([f"p{i}" for i in np.random.default_rng(seed).permutation(len(strata))])
     chosen = stratified_choice(strata, fraction, seed)
     assert chosen.is_unique
-    assert len(chosen) == min(max(1, round(fraction * len(strata))), len(strata) - 1)
+    assert len(chosen) == max(1, min(round(fraction * len(strata)), len(strata) - 1))
     for stratum, size in strata.value_counts().items():
         assert abs((strata[chosen] == stratum).sum() - size * len(chosen) / len(strata)) < 1 + 1e-9
     assert set(stratified_choice(strata.sample(frac=1, random_state=1), fraction, seed)) == set(chosen)
@@ -80,18 +103,36 @@ def test_every_person_may_be_chosen() -> None:
 
 
 def test_official_validation_persons_are_kept() -> None:
-    patients = pd.DataFrame({"subject": list("abcd"), "person": list("abcd"), "split": ["train", "train", "val", "test"], "source": "x", "outcome": True})
+    patients = pd.DataFrame(
+        {
+            "subject": list("abcd"),
+            "person": list("abcd"),
+            "split": ["train", "train", "val", "test"],
+            "source": "x",
+            "outcome": True,
+        }
+    )
     split = official_split(units_of(patients), patients, seed=3)
     assert persons_in(units_of(patients), split) == {"train": {"a", "b"}, "val": {"c"}, "test": {"d"}}
 
 
 def test_without_an_official_split_all_is_test() -> None:
-    patients = pd.DataFrame({"subject": list("ab"), "person": list("ab"), "split": pd.NA, "source": "x", "outcome": True})
+    patients = pd.DataFrame(
+        {"subject": list("ab"), "person": list("ab"), "split": pd.NA, "source": "x", "outcome": True}
+    )
     assert (official_split(units_of(patients), patients, seed=0) == "test").all()
 
 
 def test_torn_and_forgotten_persons() -> None:
-    patients = pd.DataFrame({"subject": list("abc"), "person": ["p", "p", "q"], "split": ["train", "test", "test"], "source": "x", "outcome": True})
+    patients = pd.DataFrame(
+        {
+            "subject": list("abc"),
+            "person": ["p", "p", "q"],
+            "split": ["train", "test", "test"],
+            "source": "x",
+            "outcome": True,
+        }
+    )
     with pytest.raises(BenchError, match="person p stands in 2 splits: correct the split file"):
         official_split(units_of(patients), patients, seed=0)
     forgotten = patients.assign(split=["train", "train", pd.NA])

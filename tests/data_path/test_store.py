@@ -34,14 +34,24 @@ def test_mapped_read_is_what_was_written(tmp_path: Path, provenance: dict[str, s
     path = tmp_path / "sub-Ä 01's_run-1-0.h5"
     write(path, **provenance)
     mapped = map_signal(path)
-    assert (mapped.dtype, mapped.shape, mapped.flags.c_contiguous, mapped.flags.writeable) == (np.float32, (5, 1013), True, False)
+    assert (mapped.dtype, mapped.shape, mapped.flags.c_contiguous, mapped.flags.writeable) == (
+        np.float32,
+        (5, 1013),
+        True,
+        False,
+    )
     assert mapped.tobytes() == SIGNAL.tobytes()
     with h5py.File(path) as file:
         assert file["signal"].chunks is None
         np.testing.assert_array_equal(file["signal"][:], mapped)
         assert dict(file["signal"].attrs).items() >= provenance.items()
     stored = open_store(path)
-    assert (stored.sfreq, stored.ch_names, stored.n_times, stored.broken) == (999.41, tuple(NAMES), 1013, {"B'3": "flat"})
+    assert (stored.sfreq, stored.ch_names, stored.n_times, stored.broken) == (
+        999.41,
+        tuple(NAMES),
+        1013,
+        {"B'3": "flat"},
+    )
     assert stored.duration == 1013 / 999.41
     verify_store(path)
 
@@ -54,7 +64,9 @@ def test_flipped_byte_is_seen(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[offset + 4 * 1013 * 3 + 17] ^= 1
     path.write_bytes(content)
-    with pytest.raises(BenchError, match=r"a\.h5: its content changed since it was written: delete it and prepare again"):
+    with pytest.raises(
+        BenchError, match=r"a\.h5: its content changed since it was written: delete it and prepare again"
+    ):
         verify_store(path)
 
 

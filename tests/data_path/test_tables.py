@@ -76,8 +76,14 @@ def test_suffix_decides_the_separator(tmp_path: Path) -> None:
 cells = st.text(st.characters(blacklist_categories=("C", "Z"), blacklist_characters='"'), min_size=1, max_size=8)
 
 
-@given(rows=st.lists(st.tuples(cells, cells), min_size=1, max_size=6), mark=st.booleans(), newline=st.sampled_from(["\n", "\r\n"]))
-def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], mark: bool, newline: str) -> None:
+@given(
+    rows=st.lists(st.tuples(cells, cells), min_size=1, max_size=6),
+    mark=st.booleans(),
+    newline=st.sampled_from(["\n", "\r\n"]),
+)
+def test_any_text_survives(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], mark: bool, newline: str
+) -> None:
     file = tmp_path_factory.getbasetemp() / "fuzz.tsv"
     text = newline.join("\t".join(row) for row in [("one", "two"), *rows]) + newline
     file.write_bytes(text.encode("utf-8-sig" if mark else "utf-8"))
@@ -94,12 +100,12 @@ def test_flags() -> None:
     assert result.dtype == "boolean"
     assert result[:7].tolist() == [True, False, True, False, True, False, True]
     assert result[7:].isna().all()
-    with pytest.raises(BenchError, match="a.tsv: column 'soz' has 'maybe', expected 1, 0 or n/a"):
+    with pytest.raises(BenchError, match=r"a.tsv: column 'soz' has 'maybe', expected 1, 0 or n/a"):
         flags(pd.Series(["1", "maybe"], name="soz"), "a.tsv")
 
 
 def test_numbers() -> None:
     column = pd.Series(["1.5", "-2,25", "1e3", "999,41", pd.NA], name="rate", dtype="str")
     np.testing.assert_array_equal(numbers(column, "a.tsv"), [1.5, -2.25, 1000, 999.41, np.nan])
-    with pytest.raises(BenchError, match="a.tsv: column 'rate' has '1.000,5', expected a number or n/a"):
+    with pytest.raises(BenchError, match=r"a.tsv: column 'rate' has '1.000,5', expected a number or n/a"):
         numbers(pd.Series(["1", "1.000,5"], name="rate"), "a.tsv")

@@ -17,7 +17,7 @@ def test_tiny_tree(tmp_path: Path) -> None:
     assert cohort.patients["person"].tolist() == ["sub-zurich01", "sub-zurich02"]
     assert cohort.recordings["duration"].tolist() == [2, 299.9995]
     assert cohort.recordings[["task", "modality"]].isna().all(axis=None)
-    assert cohort.recordings[["state", "line_freq"]].drop_duplicates().values.tolist() == [["asleep", 50]]
+    assert cohort.recordings[["state", "line_freq"]].drop_duplicates().to_numpy().tolist() == [["asleep", 50]]
     # PR is a posterior electrode here, no pulse rate
     assert cohort.channels["channel"].tolist()[:3] == ["PR1", "PR2", "PR3"]
     assert cohort.channels["good"].all()
@@ -42,7 +42,7 @@ def test_header_without_its_data_file_counts_as_absent(tmp_path: Path) -> None:
     next(root.rglob("*.eeg")).unlink()
     cohort = read_zurich(root)
     assert cohort.recordings["duration"].tolist() == [299.9995, 299.9995]
-    with pytest.raises(BenchError, match="data file .* is missing"):
+    with pytest.raises(BenchError, match=r"data file .* is missing"):
         cohort.open(cohort.recordings["recording"].iloc[0])
 
 

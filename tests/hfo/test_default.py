@@ -1,5 +1,7 @@
 """The default detectors: chunks do not matter, ends are exclusive, the reference's faults are gone."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,3 +244,19 @@ def test_short_and_misshapen_signals_are_refused():
 def test_default_band_follows_the_rate(sfreq, high):
     x, _ = planted(np.random.default_rng(11), 20, sfreq, (40, 60))
     assert (detect(x[None], sfreq, detector="rms")["band_high"] == high).all()
+
+
+def test_memory_of_a_stream_does_not_grow_with_its_length():
+    minute = np.stack([planted(np.random.default_rng(i), 60, SFREQ, (15, 40))[0] for i in range(2)])
+
+    def looped(start, stop):
+        return minute[:, np.arange(start, stop) % minute.shape[1]]
+
+    peaks = []
+    for minutes in (4, 40):
+        tracemalloc.start()
+        events = detect_stream(looped, minutes * minute.shape[1], SFREQ, ["A", "B"], "rms", chunk=10)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(events) > 25 * minutes
+    assert peaks[1] < 1.3 * peaks[0]

@@ -62,7 +62,9 @@ def test_golden_event(golden) -> None:
     expected = figures["event_spectrum_rows_step8_cols_step5"]
     np.testing.assert_allclose(crop[::8, ::5].numpy(), expected, atol=TOLERANCE * float(crop.max()))
     image = functional.interpolate(crop[None, None], size=(224, 224), mode="bilinear")
-    np.testing.assert_allclose(min_max(image)[0, 0, ::8].numpy(), figures["event_image_rows_step8"], atol=TOLERANCE * 255)
+    np.testing.assert_allclose(
+        min_max(image)[0, 0, ::8].numpy(), figures["event_image_rows_step8"], atol=TOLERANCE * 255
+    )
 
 
 def test_golden_segment(golden) -> None:
