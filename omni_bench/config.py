@@ -101,6 +101,7 @@ class ModelConf:
     licence: str = _prose()
     net: dict[str, Any] = MISSING
     window_s: float | None = None
+    sfreq: float | None = None
     weights: str = "random"
     pretrained: dict[str, Any] | None = None
     min_matched: float = 0.9
@@ -148,6 +149,17 @@ class TrainerConf:
 
 
 @dataclass
+class DetectConf:
+    """What `python -m omni_bench.detect` looks for; see `omni_bench.hfo.batch.Settings`."""
+
+    detectors: list[str] = field(default_factory=lambda: ["ste", "mni", "hil"])
+    rule: str = "union"
+    band: list[float] | None = None
+    chunk_s: float = 60.0
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class PathsConf:
     """Where things lie. Paths never enter a run's hash."""
 
@@ -180,7 +192,10 @@ class Config:
     n_boot: int = 1000
     experiment: str | None = _prose(None)
     run_name: str = _prose()
+    study: dict[str, Any] | None = None
     verify: bool = _prose(False)
+    recording: str | None = _prose(None)
+    detect: DetectConf = field(default_factory=DetectConf, metadata={"identity": False})
 
 
 def identity(cfg: DictConfig) -> dict[str, Any]:

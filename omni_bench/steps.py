@@ -67,13 +67,13 @@ def acquire(cfg: DictConfig) -> None:
             raise
 
 
-def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
-    """The task's part of the dataset, preprocessed and stored.
+def open_cohort(cfg: DictConfig) -> Cohort:
+    """The dataset's metadata; a synthetic dataset is generated where it is absent.
 
     Raises
     ------
     BenchError
-        The data are not there, or a recording is broken and ``on_error=raise``.
+        The data are not there, or a table is broken.
     """
     root = Path(cfg.dataset.root).expanduser()
     if cfg.dataset.synthetic:
@@ -83,10 +83,19 @@ def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
             f"dataset={cfg.dataset.name}: no folder {root}: put the data there, name their folder with paths.data=, "
             f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset=demo_ieeg needs none"
         )
-    read = instantiate(cfg.dataset.read)
-    cohort = read(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
+    return instantiate(cfg.dataset.read)(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
+
+
+def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
+    """The task's part of the dataset, preprocessed and stored.
+
+    Raises
+    ------
+    BenchError
+        The data are not there, or a recording is broken and ``on_error=raise``.
+    """
     return instantiate(cfg.task.prepare)(
-        cohort.filter(**cfg.task.cohort),
+        open_cohort(cfg).filter(**cfg.task.cohort),
         Preprocessing.from_card(plain(cfg.task.preprocessing)),
         Path(cfg.paths.cache).expanduser(),
         on_error=cfg.on_error,
@@ -171,6 +180,8 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
         windows_per_unit=cfg.task.windows_per_unit,
         seed=cfg.seed,
         num_workers=cfg.trainer.num_workers,
+        ch_names=None if (windows["row"] >= 0).all() else next(iter(stored.values())).ch_names,
+        balanced=cfg.task.kind != "regression",
     )
     trained = set(data.train_windows["label"])
     absent = [name for i, name in enumerate(cfg.task.classes) if i not in trained]
@@ -189,7 +200,13 @@ def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Re
     n_outputs = len(cfg.task.outputs)
     n_chans = int(data.sample_shape[0])
     net = build_net(
-        plain(cfg.model.net), n_chans, 1 if n_outputs == 2 else n_outputs, data.n_times, data.sfreq, None, cfg.compat
+        plain(cfg.model.net),
+        n_chans,
+        1 if n_outputs == 2 else n_outputs,
+        data.n_times,
+        data.sfreq,
+        data.ch_names,
+        cfg.compat,
     )
     if cfg.checkpoint is None:
         weights = load_starting_weights(net, plain(cfg.model), offline=cfg.offline)
@@ -199,6 +216,7 @@ def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Re
     with open_loggers(cfg, folder) as loggers:
         yield instantiate(cfg.adaptation.learner)(
             net,
+            kind=cfg.task.kind,
             classes=list(cfg.task.outputs),
             optimizer=instantiate(cfg.model.optimizer),
             folder=folder,

@@ -42,7 +42,7 @@ RECORDINGS = pa.DataFrameSchema(
         "run": _text(),
         "path": pa.Column("string"),
         "sfreq": pa.Column("float64", pa.Check.gt(0)),
-        "duration": pa.Column("float64", pa.Check.ge(0)),
+        "duration": _number(checks=pa.Check.ge(0)),
         "modality": _text(),
         "ictal": _flag(),
         "state": _text(checks=pa.Check.isin(["awake", "asleep"])),
@@ -72,6 +72,20 @@ CHANNELS = pa.DataFrameSchema(
 )
 """``channel`` is the normalised name, ``raw_name`` the file's own spelling."""
 
+EVENTS = pa.DataFrameSchema(
+    {
+        "recording": pa.Column("string"),
+        "onset": pa.Column("float64"),
+        "duration": _number(checks=pa.Check.ge(0)),
+        "trial_type": _text(),
+    },
+    coerce=True,
+    add_missing_columns=True,
+)
+"""``onset`` and ``duration`` in seconds of the recording; further columns are kept as text, for tasks that ask for them."""
+
+SCHEMAS = {"patients": PATIENTS, "recordings": RECORDINGS, "channels": CHANNELS, "events": EVENTS}
+
 
 @dataclass(frozen=True)
 class Cohort:
@@ -89,6 +103,8 @@ class Cohort:
         Unit of the stored numbers where file headers are wrong about it.
     excluded
         What was left out and why, with counts; one entry per reason.
+    events
+        See `EVENTS`; None where the dataset has no events.
     """
 
     name: str
@@ -98,9 +114,12 @@ class Cohort:
     channels: pd.DataFrame
     unit: str | None = None
     excluded: list[dict[str, Any]] = field(default_factory=list)
+    events: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
-        for name, schema in (("patients", PATIENTS), ("recordings", RECORDINGS), ("channels", CHANNELS)):
+        for name, schema in SCHEMAS.items():
+            if getattr(self, name) is None:
+                continue
             try:
                 table = schema.validate(getattr(self, name).reset_index(drop=True))
             except (pa.errors.SchemaError, pa.errors.SchemaErrors) as error:
@@ -180,6 +199,7 @@ class Cohort:
         if keep.all():
             return self
         recordings = self.recordings[keep]
+        events = None if self.events is None else self.events[self.events["recording"].isin(recordings["recording"])]
         excluded = [*self.excluded, {"what": "recordings", "reason": reason, "n": int((~keep).sum())}]
         return replace(
             self,
@@ -187,6 +207,7 @@ class Cohort:
             patients=self.patients[self.patients["subject"].isin(recordings["subject"])],
             channels=self.channels[self.channels["recording"].isin(recordings["recording"])],
             excluded=excluded,
+            events=events,
         )
 
     def _patient(self, column: str) -> pd.Series:

@@ -1,14 +1,15 @@
 """Serves stored windows to a trainer."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import lightning as L
 import numpy as np
 import pandas as pd
-from torch.utils.data import BatchSampler, DataLoader, Sampler
+from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 
 from omni_bench.data.dataset import WindowDataset
 from omni_bench.data.store import map_signal
@@ -72,6 +73,10 @@ class WindowDataModule(L.LightningDataModule):
         Samples of a window.
     sfreq
         Of the stored signals, in Hz.
+    ch_names
+        Of windows of all channels, in their order; None where a window is one channel.
+    balanced
+        Draw every class alike; False where labels are continuous.
     windows_per_unit
         Training windows drawn per labelled unit and epoch at most; None draws as many as there are.
     seed
@@ -89,6 +94,8 @@ class WindowDataModule(L.LightningDataModule):
         windows_per_unit: int | None,
         seed: int,
         num_workers: int = 0,
+        ch_names: Sequence[str] | None = None,
+        balanced: bool = True,
     ) -> None:
         super().__init__()
         windows = windows.assign(first=(windows["start"] * sfreq).round().astype("int64"))
@@ -98,7 +105,7 @@ class WindowDataModule(L.LightningDataModule):
         )
         self.val_windows = windows[evaluate & (windows["split"] == "val")].reset_index(drop=True)
         self.test_windows = windows[evaluate & (windows["split"] == "test")].reset_index(drop=True)
-        self.n_times, self.sfreq = n_times, sfreq
+        self.n_times, self.sfreq, self.ch_names, self.balanced = n_times, sfreq, ch_names, balanced
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.windows_per_unit, self.seed, self.num_workers = windows_per_unit, seed, num_workers
 
@@ -122,8 +129,9 @@ class WindowDataModule(L.LightningDataModule):
             )
         trainer = self.trainer
         rank, world = (trainer.global_rank, trainer.world_size) if trainer else (0, 1)
+        labels = self.train_windows["label"].to_numpy("float64")
         sampler = BalancedSampler(
-            self.train_windows["label"].to_numpy("float64"),
+            labels if self.balanced else np.zeros(len(labels)),
             self.train_windows["unit_id"].to_numpy(),
             self.epoch_size,
             self.seed,
@@ -135,7 +143,7 @@ class WindowDataModule(L.LightningDataModule):
             progress = trainer.fit_loop.epoch_loop.batch_progress
             sampler.set_epoch(trainer.fit_loop.epoch_progress.current.processed)  # type: ignore[attr-defined]
             sampler.start = 0 if progress.is_last_batch else progress.current.ready * self.batch_size
-        dataset = WindowDataset(self.train_windows, self.n_times)
+        dataset = self.dataset(self.train_windows)
         batches = WholeBatches(sampler, self.batch_size)
         return DataLoader(dataset, batch_sampler=batches, num_workers=self.num_workers)
 
@@ -151,9 +159,11 @@ class WindowDataModule(L.LightningDataModule):
         return pd.concat([self.val_windows, self.test_windows], ignore_index=True)
 
     def _sequential(self, windows: pd.DataFrame) -> DataLoader[Any]:
-        return DataLoader(
-            WindowDataset(windows, self.n_times), batch_size=self.eval_batch_size, num_workers=self.num_workers
-        )
+        return DataLoader(self.dataset(windows), batch_size=self.eval_batch_size, num_workers=self.num_workers)
+
+    def dataset(self, windows: pd.DataFrame) -> Dataset[tuple[Tensor, Tensor, int]]:
+        """What serves rows of one of the tables."""
+        return WindowDataset(windows, self.n_times)
 
 
 class WholeBatches(BatchSampler):

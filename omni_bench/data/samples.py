@@ -30,7 +30,7 @@ def channel_units(
 ) -> pd.DataFrame:
     """One row per good channel of each recording, with its flags, its patient, ``duration`` (s) and ``label``."""
     units = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].merge(
-        cohort.recordings[["recording", "subject", "state", "ictal"]], on="recording"
+        cohort.recordings[["recording", "subject", "state", "ictal", "modality"]], on="recording"
     )
     units = units.merge(cohort.patients[PATIENT_COLUMNS], on="subject")
     units["duration"] = units["recording"].map({name: file.duration for name, file in stored.items()})

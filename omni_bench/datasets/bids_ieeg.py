@@ -1,7 +1,5 @@
 """Reader of any BIDS tree with intracranial recordings (Holdgraf et al. 2019)."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +8,12 @@ import pandas as pd
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.recording import READERS, channel_names, open_recording
 from omni_bench.data.tables import flags, read_table
+from omni_bench.datasets.bids_files import entities_of, facts_of, recordings_below, sidecars, tree_of
 from omni_bench.datasets.bids_tables import good_of, no_brain
 from omni_bench.datasets.channel_tables import match_channels
 from omni_bench.datasets.vocabulary import INTRACRANIAL_TYPES, SEXES, seizure_free, state_of
 from omni_bench.errors import BenchError
 from omni_bench.signal.channel_names import contact_names
-
-OUTSIDE = ("derivatives", "sourcedata", "code", "stimuli")
 
 
 def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise", unit: str | None = None) -> Cohort:
@@ -35,8 +32,8 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
     patients: dict[str, dict[str, Any]] = {}
     channels: list[pd.DataFrame] = []
     excluded: list[dict[str, Any]] = []
-    for file in _recordings(root):
-        tree = _tree_of(file, root)
+    for file in recordings_below(root, "ieeg"):
+        tree = tree_of(file, root)
         prefix = "" if tree == root else f"{tree.relative_to(root).as_posix().replace('/', '-')}_"
         try:
             row, table = _read(file, tree, unit, on_error, excluded)
@@ -65,45 +62,16 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
     )
 
 
-def _recordings(root: Path) -> Iterator[Path]:
-    if not root.is_dir():
-        raise BenchError(f"{root}: no such folder: paths.data must be a BIDS tree")
-    for file in sorted(root.rglob("*_ieeg.*")):
-        # the first part of a split recording brings the others
-        part = _entities(file)["split"]
-        if (
-            file.suffix.lower() in READERS
-            and part in (None, "01")
-            and not set(OUTSIDE) & set(file.relative_to(root).parts)
-        ):
-            yield file
-
-
-def _entities(file: Path) -> dict[str, str | None]:
-    """BIDS entities of a file name: subject, session, task, run, split, ..."""
-    from mne_bids import get_entities_from_fname
-
-    return get_entities_from_fname(file, on_error="ignore")
-
-
-def _tree_of(file: Path, root: Path) -> Path:
-    """The BIDS root above a recording: the nearest folder with participants.tsv or dataset_description.json."""
-    for folder in file.parents:
-        if (folder / "participants.tsv").is_file() or (folder / "dataset_description.json").is_file() or folder == root:
-            return folder
-    return root
-
-
 def _read(
     file: Path, tree: Path, unit: str | None, on_error: str, excluded: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """Rows of the recording and channel tables."""
-    entities = _entities(file)
+    entities = entities_of(file)
     if entities["subject"] is None:
         raise BenchError(f"{file}: no subject in its name, expected sub-<label>_..._ieeg{file.suffix}: rename it")
     table = _channels(file, tree, on_error, excluded)
     recording = open_recording(file, table["raw_name"].tolist(), unit)
-    task, line_freq = entities["task"], _facts(file, tree).get("PowerLineFrequency")
+    task, line_freq = entities["task"], facts_of(file, tree, "ieeg").get("PowerLineFrequency")
     row = {
         "recording": file.stem.removesuffix("_ieeg"),
         "subject": f"sub-{entities['subject']}",
@@ -120,28 +88,8 @@ def _read(
     return row, table
 
 
-def _sidecars(file: Path, tree: Path, suffix: str) -> Iterator[Path]:
-    """Sidecars that hold for a recording by the inheritance principle, the nearest first."""
-    entities = set(file.stem.removesuffix("_ieeg").split("_"))
-    for folder in file.parents:
-        candidates = [path for path in folder.glob(f"*_{suffix}") if set(path.name.split("_")[:-1]) <= entities]
-        yield from sorted(candidates, key=lambda path: -len(path.name.split("_")))
-        if folder == tree:
-            break
-
-
-def _facts(file: Path, tree: Path) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    for sidecar in _sidecars(file, tree, "ieeg.json"):
-        try:
-            facts = json.loads(sidecar.read_text(encoding="utf-8-sig")) | facts
-        except ValueError as error:
-            raise BenchError(f"{sidecar}: not valid JSON ({error}): correct it") from error
-    return facts
-
-
 def _channels(file: Path, tree: Path, on_error: str, excluded: list[dict[str, Any]]) -> pd.DataFrame:
-    tsv = next(_sidecars(file, tree, "channels.tsv"), None)
+    tsv = next(sidecars(file, tree, "channels.tsv"), None)
     if tsv is None:
         raise BenchError(f"{file}: no channels.tsv for it: BIDS asks for one, with the columns name, type, units")
     table = read_table(tsv, ["name", "type"])

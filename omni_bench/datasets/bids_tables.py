@@ -6,6 +6,7 @@ the file is there, its header decides. What sources say about one fact in two wa
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,9 +25,6 @@ from omni_bench.signal.channel_names import contact_names, shaft
 Notes = list[dict[str, Any]]
 Labels = Callable[[pd.DataFrame, str], dict[str, pd.Series]]
 """From a channels.tsv and its path to the columns ``good``, ``soz``, ``resected``, ``anatomical`` that it can tell."""
-
-UNKNOWN_LENGTH = 0.0
-"""Seconds of a recording of which neither the file nor its ieeg.json is there: too short for every use, and noted."""
 
 OUTCOMES = ("S", "F", "NR")
 MICROVOLTS = ("µV", "μV", "uV")
@@ -269,7 +267,7 @@ def _extent(files: Files, brain: pd.DataFrame, unit: str | None, notes: Notes) -
     )
     if length is None or pd.isna(length):
         note(notes, "labels", "length unknown: neither the recording nor its ieeg.json is there", 1)
-        return sfreq, UNKNOWN_LENGTH
+        return sfreq, math.nan
     return sfreq, float(length)
 
 

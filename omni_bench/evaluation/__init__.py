@@ -7,7 +7,7 @@ import pandas as pd
 
 from omni_bench.errors import BenchError
 from omni_bench.evaluation.classification import evaluate_classification
-from omni_bench.evaluation.confusion import macro_f1
+from omni_bench.evaluation.confusion import balanced_accuracy, macro_f1
 from omni_bench.evaluation.labels import region_label, state_label
 from omni_bench.evaluation.rates import rate_scores, window_scores
 from omni_bench.evaluation.record import Evaluation, Metric
@@ -18,6 +18,7 @@ from omni_bench.evaluation.windows import evaluate_binary_windows
 __all__ = [
     "Evaluation",
     "Metric",
+    "balanced_accuracy",
     "evaluate",
     "evaluate_binary_windows",
     "evaluate_classification",

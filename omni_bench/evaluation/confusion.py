@@ -59,11 +59,20 @@ def macro_f1(prob: np.ndarray, y: np.ndarray) -> float:
     -------
     NaN where fewer than two classes occur in `y`.
     """
+    return _of_probabilities("f1_macro", prob, y)
+
+
+def balanced_accuracy(prob: np.ndarray, y: np.ndarray) -> float:
+    """Mean recall of the classes in `y` by the most probable class; arguments and NaN as of `macro_f1`."""
+    return _of_probabilities("balanced_accuracy", prob, y)
+
+
+def _of_probabilities(metric: str, prob: np.ndarray, y: np.ndarray) -> float:
     prob, y = np.asarray(prob), np.asarray(y, dtype=int)
     predicted = (prob >= 0.5).astype(int) if prob.ndim == 1 else prob.argmax(axis=1)
     n_classes = 2 if prob.ndim == 1 else prob.shape[1]
     counts = confusion_counts(y, predicted, n_classes, np.zeros(len(y), dtype=int), 1)
-    return float(confusion_metrics(counts)["f1_macro"][0])
+    return float(confusion_metrics(counts)[metric][0])
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray, undefined: float = 0.0) -> np.ndarray:

@@ -1,13 +1,13 @@
 """Event tables on disk: BIDS-style TSV with a JSON sidecar."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from omni_bench.errors import BenchError
+from omni_bench.files import write_atomically
 
 DESCRIPTIONS: dict[str, dict[str, str]] = {
     "onset": {"Description": "First sample of the event, from the start of the recording", "Units": "s"},
@@ -38,15 +38,9 @@ def write_events(path: str | Path, events: pd.DataFrame, sfreq: float, **provena
     table = events[[*first, *(name for name in events.columns if name not in first)]]
     sidecar = {name: DESCRIPTIONS.get(name, {}) for name in table.columns}
     described = {**sidecar, "SamplingFrequency": sfreq, "Provenance": provenance}
-    _write_whole(path.with_suffix(".json"), json.dumps(described, indent=2) + "\n")
-    _write_whole(path, table.to_csv(sep="\t", index=False, na_rep="n/a"))
+    write_atomically(path.with_suffix(".json"), json.dumps(described, indent=2) + "\n")
+    write_atomically(path, table.to_csv(sep="\t", index=False, na_rep="n/a"))
     return path
-
-
-def _write_whole(path: Path, text: str) -> None:
-    unfinished = path.with_name(path.name + ".part")
-    unfinished.write_text(text, encoding="utf-8")
-    os.replace(unfinished, path)
 
 
 def read_events(path: str | Path) -> pd.DataFrame:

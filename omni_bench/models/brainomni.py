@@ -10,9 +10,10 @@ from torch.nn import functional as F
 
 from omni_bench.errors import BenchError
 from omni_bench.models.braintokenizer import SOURCES, WIDTH, BrainTokenizer, FeedForward
-from omni_bench.models.electrodes import benchmark_positions, normalise_name, standard_positions
+from omni_bench.models.electrodes import benchmark_positions, standard_positions
 from omni_bench.models.foundation import FoundationModel, require_names, require_sfreq
 from omni_bench.models.neurolm import VOCABULARY
+from omni_bench.signal.electrode_names import electrode_name
 
 SFREQ = 256.0
 _OVERLAP = 0.25
@@ -139,7 +140,7 @@ def montage_positions(ch_names: Sequence[str]) -> tuple[list[int], NDArray[np.fl
 
     ``p' = (p - mean) / sqrt(3 * mean |p - mean|^2)``.
     """
-    found = [_pair_or_point(normalise_name(name), standard_positions()) for name in ch_names]
+    found = [_pair_or_point(electrode_name(name), standard_positions()) for name in ch_names]
     kept = [i for i, point in enumerate(found) if point is not None]
     if not kept:
         raise BenchError(f"BrainOmni: none of {', '.join(ch_names[:4])}... is a 10-05 electrode; name at least one so")
@@ -165,7 +166,7 @@ def benchmark_sensors(ch_names: Sequence[str]) -> tuple[NDArray[np.float64], lis
             points[i] = _BENCHMARK_SCALE * middle + _BENCHMARK_SHIFT
         else:
             # without its blank an EEG prefix stays, so such names are not found there either
-            points[i] = benchmark_positions().get(normalise_name(upper.replace(" ", "")), np.zeros(3))
+            points[i] = benchmark_positions().get(electrode_name(upper.replace(" ", "")), np.zeros(3))
     return points, types
 
 

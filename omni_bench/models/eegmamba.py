@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from omni_bench.errors import BenchError
-from omni_bench.models.electrodes import normalise_name
 from omni_bench.models.foundation import FoundationModel, require_names, require_sfreq, require_whole_patches
 from omni_bench.models.mamba import Mamba2
+from omni_bench.signal.electrode_names import electrode_name
 
 _ORDER = "FP1 FP2 F7 F3 FZ F4 F8 T3 C3 CZ C4 T4 T5 P3 PZ P4 T6 O1 O2"
 CHANNELS = _ORDER.split()
@@ -83,7 +83,7 @@ class EegMambaNetwork(nn.Module):
 
 def _places(ch_names: Sequence[str]) -> list[int | None]:
     """For each of `CHANNELS` the index of its first occurrence in `ch_names`, None where it is absent."""
-    names = [normalise_name(name) for name in ch_names]
+    names = [electrode_name(name) for name in ch_names]
     names = [_OLD_NAMES.get(name, name) for name in names]
     return [names.index(name) if name in names else None for name in CHANNELS]
 

@@ -1,6 +1,5 @@
 """Electrode names and positions for the EEG models that need a place for every channel."""
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -9,19 +8,12 @@ from numpy.typing import NDArray
 
 Position = NDArray[np.float64]
 
-_REFERENCE = re.compile(r"-(REF|LE|AR|AVG|A1|A2|M1|M2)$")
 _SAME_PLACE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
 # the two anterior temporal electrodes lie closest to these names of the 10-05 system
 _ANTERIOR_TEMPORAL = {"T1": "FT9", "T2": "FT10"}
 # recovered from the stored channel matrices: in the benchmark's table T1 and T2 are one point
 _BENCHMARK_T1_T2 = (0.0622931, 0.0237228, 0.0556300)
 BENCHMARK_UNKNOWN = (0.0, 0.0, 1.0)
-
-
-def normalise_name(name: str) -> str:
-    """``"EEG Fp1-REF"`` to ``"FP1"``: upper case, no EEG prefix, blanks, dots or reference suffix."""
-    upper = re.sub(r"^EEG ", "", name.strip().upper())
-    return _REFERENCE.sub("", re.sub(r"[ .]", "", upper))
 
 
 @lru_cache(maxsize=1)
@@ -72,7 +64,7 @@ def interpolation_matrix(
     needed
         Names that `positions` holds.
     ch_names
-        Names as `normalise_name` gives them.
+        Names as `electrode_name` gives them.
     positions
         Coordinates in metres by name.
     unknown

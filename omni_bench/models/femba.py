@@ -12,11 +12,11 @@ from omni_bench.models.electrodes import (
     BENCHMARK_UNKNOWN,
     benchmark_positions,
     interpolation_matrix,
-    normalise_name,
     standard_positions,
 )
 from omni_bench.models.foundation import FoundationModel, require_names, require_sfreq
 from omni_bench.models.mamba import Mamba
+from omni_bench.signal.electrode_names import electrode_name
 
 _ORDER = (
     "FP1-F7 F7-T3 T3-T5 T5-O1 FP2-F8 F8-T4 T4-T6 T6-O2 T3-C3 C3-CZ CZ-C4 "
@@ -97,7 +97,7 @@ def bipolar_matrix(ch_names: Sequence[str], *, reference: bool = False) -> np.nd
         With fewer than two channels whose position is known.
     """
     positions = benchmark_positions() if reference else standard_positions()
-    names = [normalise_name(name) for name in ch_names]
+    names = [electrode_name(name) for name in ch_names]
     if not reference and len(known := positions.keys() & set(names)) < 2:
         raise BenchError(
             f"FEMBA: {len(known)} of {len(names)} channels have a 10-05 name; it needs at least 2 to derive pairs"

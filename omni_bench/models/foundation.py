@@ -37,6 +37,10 @@ class FoundationModel(nn.Module):
                 parameter.requires_grad = False
         self.head = nn.Linear(embed_dim, n_outputs)
 
+    def own_names(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """A state dict under its publisher's names as this module spells them."""
+        return {f"backbone.{name}": value for name, value in state.items()}
+
     def prepare(self, x: Tensor) -> Tensor:
         """``(batch, n_chans, n_times)`` µV to what the network takes in: scaling, channels, patches."""
         raise NotImplementedError
@@ -55,6 +59,12 @@ class FoundationModel(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``(batch, n_chans, n_times)`` µV to logits ``(batch, n_outputs)``."""
         return self.head(self.embed(x))
+
+
+def z_scored(x: Tensor, eps: float = 1e-6) -> Tensor:
+    """``(x - mean) / sqrt(var + eps)`` over time, per trial and channel; a constant channel becomes zero."""
+    x = x - x.mean(-1, keepdim=True)
+    return x / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
 
 
 def require_names(model: str, n_chans: int, ch_names: Sequence[str] | None) -> list[str]:

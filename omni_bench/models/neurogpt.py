@@ -11,10 +11,10 @@ from omni_bench.models.electrodes import (
     BENCHMARK_UNKNOWN,
     benchmark_positions,
     interpolation_matrix,
-    normalise_name,
     standard_positions,
 )
 from omni_bench.models.foundation import FoundationModel, require_names, require_sfreq
+from omni_bench.signal.electrode_names import electrode_name
 
 _ORDER = "FP1 FP2 F7 F3 FZ F4 F8 T1 T3 C3 CZ C4 T4 T2 T5 P3 PZ P4 T6 O1 OZ O2"
 CHANNELS = _ORDER.split()
@@ -217,7 +217,7 @@ def channel_matrix(ch_names: Sequence[str], *, reference: bool = False) -> Tenso
         With no channel whose position is known.
     """
     positions = benchmark_positions() if reference else standard_positions()
-    names = [normalise_name(name) for name in ch_names]
+    names = [electrode_name(name) for name in ch_names]
     if not reference and not positions.keys() & set(names):
         raise BenchError(f"Neuro-GPT: none of {', '.join(ch_names[:4])}... is a 10-05 electrode; name at least one so")
     matrix = interpolation_matrix(CHANNELS, names, positions, BENCHMARK_UNKNOWN if reference else None)

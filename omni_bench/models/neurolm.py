@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from omni_bench.errors import BenchError
-from omni_bench.models.electrodes import normalise_name
 from omni_bench.models.foundation import FoundationModel, require_names, require_sfreq, require_whole_patches
+from omni_bench.signal.electrode_names import electrode_name
 
 # upstream goes on with a padding entry and two intracranial ones, which no electrode name reaches
 _NAMES = (
@@ -147,7 +147,7 @@ def stairs(time_ids: Tensor) -> Tensor:
 
 
 def _find(ch_names: Sequence[str]) -> list[int | None]:
-    names = [normalise_name(name) for name in ch_names]
+    names = [electrode_name(name) for name in ch_names]
     return [VOCABULARY.index(name) if name in VOCABULARY else None for name in names]
 
 

@@ -1,5 +1,6 @@
 """Starting weights: where they come from, and how much of a network they really fill."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from omni_bench.errors import BenchError
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "module")
 """Keys under which checkpoints hide their state dict."""
-PREFIXES = ("module.", "model.", "net.", "backbone.", "encoder.")
+PREFIXES = ("module.", "model.", "student.", "net.", "backbone.", "encoder.")
 
 
 @dataclass
@@ -136,16 +137,17 @@ def load_state(net: nn.Module, state: dict[str, Tensor], min_matched: float, sou
 
 
 def _in_own_names(net: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A state dict under its publisher's names → the network's, by the network's ``pretrained_source``; others as they are."""
+    """A state dict under its publisher's names → the network's, by what the network knows of them; others as they are."""
     source = getattr(net, "pretrained_source", None)
-    if source is None:
+    convert = source.convert if source else getattr(net, "own_names", None)
+    if convert is None:
         return state
-    try:
-        converted = source.convert(state)
-    except KeyError:
-        return state
+    candidates = [state]
+    for prefix in ("", *PREFIXES):
+        with contextlib.suppress(KeyError):
+            candidates.append(convert(_without(state, prefix)))
     own = {name: value.shape for name, value in net.state_dict().items()}
-    return max((state, converted), key=lambda s: sum(own.get(name) == value.shape for name, value in s.items()))
+    return max(candidates, key=lambda s: sum(own.get(name) == value.shape for name, value in s.items()))
 
 
 def _without(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -24,6 +24,8 @@ from omni_bench.errors import BenchError
 from omni_bench.models.weights import LoadReport
 from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint, sweep_parts
 from omni_bench.modules.classifier import Classifier
+from omni_bench.modules.regressor import Regressor
+from omni_bench.modules.supervised import Supervised
 
 
 def quieten_lightning() -> None:
@@ -41,16 +43,20 @@ def quieten_lightning() -> None:
 
 
 class LightningLearner:
-    """Trains every parameter that asks for a gradient.
+    """Trains every parameter that asks for a gradient: from scratch, or from pretrained weights.
 
     Parameters
     ----------
     net
         See `omni_bench.models.build`.
+    kind
+        Of the task: ``regression`` has one continuous output, all others have classes.
     classes
         Of the task, in the order of labels.
     optimizer
         Trainable parameters → optimizer.
+    head_lr
+        Learning rate of the final layer, where it is not the optimizer's own.
     folder
         The run's directory: checkpoints and logs go there, a broken run continues from there.
     monitor
@@ -63,6 +69,7 @@ class LightningLearner:
         self,
         net: nn.Module,
         *,
+        kind: str,
         classes: list[str],
         optimizer: Any,
         folder: Path,
@@ -71,10 +78,17 @@ class LightningLearner:
         trainer: dict[str, Any],
         loggers: list[Logger],
         early_stopping: int | None = None,
+        head_lr: float | None = None,
     ) -> None:
         quieten_lightning()
-        self.module = Classifier(net, len(classes), optimizer, seed, trainer["time_reversal"])
-        self.classes, self.folder, self.card = classes, folder, trainer
+        self.module: Supervised
+        if kind == "regression":
+            self.module = Regressor(net, optimizer, seed, trainer["time_reversal"], head_lr)
+            self.columns = ["prediction"]
+        else:
+            self.module = Classifier(net, len(classes), optimizer, seed, trainer["time_reversal"], head_lr)
+            self.columns = [f"prob_{name}" for name in classes]
+        self.folder, self.card = folder, trainer
         checkpoints = folder / "checkpoints"
         self.best, self.last = checkpoints / "best.ckpt", checkpoints / "last.ckpt"
         callbacks: list[Callback] = [
@@ -123,12 +137,11 @@ class LightningLearner:
         load_network(self.module.net, self.best)
 
     def predict(self, data: WindowDataModule) -> pd.DataFrame:
-        """Class probabilities of every evaluation window, in the order of ``data.evaluate_windows``."""
+        """Class probabilities, or predictions, of every evaluation window, in the order of ``data.evaluate_windows``."""
         batches = self.trainer.predict(self.module, datamodule=data, return_predictions=True)
         assert batches is not None
         positions = np.concatenate([i.numpy() for i, _ in batches])
-        probabilities = np.concatenate([p.numpy() for _, p in batches])
-        columns = pd.DataFrame(probabilities, columns=[f"prob_{name}" for name in self.classes])
+        columns = pd.DataFrame(np.concatenate([p.numpy() for _, p in batches]), columns=self.columns)
         windows = data.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]].iloc[positions]
         return pd.concat([windows.reset_index(drop=True), columns], axis=1)
 

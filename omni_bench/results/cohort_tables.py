@@ -106,7 +106,7 @@ def _patients(cohort: Cohort) -> pd.DataFrame:
     usable = recordings[(recordings["sfreq"] >= SELECTED_HZ) & ~recordings["ictal"].fillna(False)]
     patients = cohort.patients[["subject", "source", "outcome"]].set_index("subject")
     patients["split"] = cohort.patients.set_index("subject")["split"].replace("val", "train")
-    minutes = usable[usable["duration"] > 0].groupby("subject")["duration"]
+    minutes = usable[usable["duration"].notna()].groupby("subject")["duration"]
     patients["shortest"], patients["longest"] = minutes.min() / 60, minutes.max() / 60
     patients["selected"] = patients.index.isin(usable["subject"])
     units = cohort.channels.merge(usable.loc[usable["duration"] >= REGION_S, ["recording", "subject"]], on="recording")

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from omni_bench.data.cohort import Cohort
     from omni_bench.data.store import Stored
 
@@ -58,6 +60,18 @@ def print_prepared(cohort: "Cohort", stored: "Mapping[str, Stored]", verified: b
         console.print(f"left out: {entry['n']} {entry['what']}: {entry['reason']}", style="yellow", highlight=False)
     folder = next(iter(stored.values())).path.parent
     console.print(f"{folder}{' (every signal equals its hash)' if verified else ''}", highlight=False, soft_wrap=True)
+
+
+def print_detected(summary: "pd.DataFrame", folder: Path) -> None:
+    """Print events and rates of every recording, and where the tables are."""
+    console = Console()
+    table = Table(title=f"{summary['events'].sum()} events in {len(summary)} recordings", title_justify="left")
+    for column in ("recording", "channels", "minutes", "events", "events / min, median channel"):
+        table.add_column(column, justify="left" if column == "recording" else "right", no_wrap=True)
+    for row in summary.itertuples(index=False):
+        table.add_row(row.recording, str(row.channels), f"{row.minutes:.2f}", str(row.events), f"{row.median_rate:.2f}")
+    console.print(table)
+    console.print(str(folder), highlight=False, soft_wrap=True)
 
 
 def _number(value: float | None) -> str:

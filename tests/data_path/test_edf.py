@@ -17,7 +17,8 @@ from tests.data.edf import Signal, random_digits, write_edf
 def test_rate_is_samples_over_record_length(tmp_path: Path, record_s: float, suffix: str) -> None:
     digits = random_digits(800)
     path = write_edf(tmp_path / f"a{suffix}", [Signal("A1", digits, 100)], record_s)
-    recording = open_recording(path)
+    header, recording = read_edf_header(path), open_recording(path)
+    assert (header.rates, header.duration) == ([100], 8)
     assert (recording.sfreq, recording.n_times, recording.duration) == (100, 800, 8)
     np.testing.assert_allclose(recording.read()[0], digits * 0.1, rtol=1e-5)
 
@@ -46,6 +47,7 @@ def test_units_may_differ_between_channels(tmp_path: Path) -> None:
     path = write_edf(tmp_path / "a.edf", [Signal("A1", digits, 100, "nV"), Signal("A2", digits, 100, "mV")])
     backwards = open_recording(path, ["A2", "A1"]).read()
     np.testing.assert_allclose(backwards, [digits * 0.1 * 1e3, digits * 0.1 * 1e-3], rtol=1e-5)
+    np.testing.assert_allclose(open_recording(path).read(ch_names=["A2"])[0], digits * 0.1 * 1e3, rtol=1e-5)
 
 
 def test_missing_unit_is_never_guessed(tmp_path: Path) -> None:

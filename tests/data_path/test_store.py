@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import h5py
@@ -126,6 +127,29 @@ def test_interrupted_writing_leaves_nothing(tmp_path: Path, error: BaseException
     with pytest.raises(type(error)):
         write_store(tmp_path / "a.h5", blocks(), NAMES, 1000.0, {})
     assert not list(tmp_path.iterdir())
+
+
+def _write_slowly(path: Path, started: "multiprocessing.synchronize.Event") -> None:  # type: ignore[name-defined]
+    def blocks():  # type: ignore[no-untyped-def]
+        yield SIGNAL[:2]
+        started.set()
+        time.sleep(60)
+
+    write_store(path, blocks(), NAMES, 1000.0, {})
+
+
+def test_killed_writer_leaves_no_final_file_and_stops_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    context = multiprocessing.get_context("fork")
+    started = context.Event()
+    process = context.Process(target=_write_slowly, args=(path, started))
+    process.start()
+    assert started.wait(30)
+    process.kill()
+    process.join()
+    assert [file.suffix for file in tmp_path.iterdir()] == [".part"]
+    write(path)
+    assert map_signal(path).tobytes() == SIGNAL.tobytes()
 
 
 def test_leftovers_of_killed_writers_go_after_a_day(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Several sources as one cohort."""
 
+import importlib
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hydra.utils import instantiate
 
+from omni_bench.api import compose_config
 from omni_bench.data.cohort import Cohort
 from omni_bench.datasets.fragility import read_fragility
 from omni_bench.datasets.ieeg_collection import read_ieeg_collection
@@ -70,3 +73,23 @@ def test_real_sources(shared: Path) -> None:
     assert (len(cohort.patients), cohort.patients["person"].nunique()) == (39 + 35, 39 + 35 - 10)
     assert noted(cohort.excluded, "stand in two sources") == 10
     assert noted(cohort.excluded, "outcome differs") == 0
+
+
+def test_card_reads_what_is_there(root: Path) -> None:
+    card = compose_config(["dataset=ieeg_collection", f"paths.data={root}"]).dataset
+    cohort = instantiate(card.read)(Path(card.root), name=card.name, on_error="raise", unit=None)
+    assert sorted(cohort.patients["source"].unique()) == ["fragility", "sourcesink"]
+    assert [entry["reason"] for entry in cohort.excluded if entry["what"] == "sources"] == [
+        "no folder openieeg",
+        "no folder zurich",
+        "no folder hup",
+    ]
+
+
+@pytest.mark.parametrize("name", ["openieeg", "zurich", "hup", "sourcesink", "fragility"])
+def test_card_of_a_source(tmp_path: Path, name: str) -> None:
+    write = getattr(importlib.import_module(f"tests.data.{name}"), f"write_{name}")
+    write(tmp_path / name)
+    card = compose_config([f"dataset={name}", f"paths.data={tmp_path}", "protocol=leave_one_dataset_out"]).dataset
+    cohort = instantiate(card.read)(Path(card.root), name=card.name, on_error="raise", unit=card.unit)
+    assert cohort.patients["source"].unique().tolist() == [name]

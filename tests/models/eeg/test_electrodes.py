@@ -4,17 +4,17 @@ import pytest
 from omni_bench.models.electrodes import (
     benchmark_positions,
     interpolation_matrix,
-    normalise_name,
     standard_positions,
 )
+from omni_bench.signal.electrode_names import electrode_name
 
 
 @pytest.mark.parametrize(
     ("raw", "name"),
     [("EEG Fp1-REF", "FP1"), (" C3 ", "C3"), ("Fc5.", "FC5"), ("EEG T3-LE", "T3"), ("C3-A2", "C3"), ("F7-T7", "F7-T7")],
 )
-def test_normalise_name(raw, name):
-    assert normalise_name(raw) == name
+def test_electrode_name(raw, name):
+    assert electrode_name(raw) == name
 
 
 def test_benchmark_table_is_three_names_late():

@@ -1,0 +1,147 @@
+"""Whole runs of every intracranial task, model and experiment, in a form that takes seconds."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from omni_bench import api
+from omni_bench.cards import experiments
+from omni_bench.errors import BenchError
+from omni_bench.locate import card_root
+from tests.small import ESTIMATORS, EVENT_MODELS, SEGMENT_MODELS, small
+
+pytestmark = pytest.mark.slow
+
+REDUCED = ["trainer.max_epochs=1", "trainer.progress=false", "n_boot=20", "seed=0"]
+SECONDS = {"task.window_s": 4, "task.stride_s": 4, "task.windows_per_unit": 1}
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Overrides for a demo cohort with enough patients for every task, in temporary folders."""
+    from omni_bench.datasets.demo_ieeg import write_demo_ieeg
+
+    folder = tmp_path_factory.mktemp("experiments")
+    write_demo_ieeg(folder / "demo", n_patients=18)
+    return [
+        f"dataset.root={folder}/demo",
+        f"paths.cache={folder}/cache",
+        f"paths.output_dir={folder}/outputs",
+        *REDUCED,
+    ]
+
+
+def segments(**changes: Any) -> list[str]:
+    return [f"{key}={value}" for key, value in (SECONDS | changes).items()]
+
+
+def run(overrides: list[str]) -> tuple[dict[str, Any], Path]:
+    result = api.run(overrides)
+    cfg = api.compose_config(overrides)
+    return result, Path(cfg.paths.output_dir) / cfg.run_name
+
+
+@pytest.mark.parametrize("model", SEGMENT_MODELS | ESTIMATORS)
+def test_region_runs_with_every_segment_model(workplace: list[str], model: str) -> None:
+    result, folder = run([*workplace, *small(model), *segments()])
+    assert result["status"] == "completed"
+    predictions = pd.read_parquet(folder / "predictions.parquet")
+    assert predictions["prob_pathological"].between(0, 1).all()
+    assert predictions["prob_pathological"].nunique() > 10
+    assert result["metrics"]["auc"]["n"] == sum(result["counts"]["test"]["per_class"].values()) or result["metrics"]["auc"]["n"] > 0
+
+
+@pytest.mark.parametrize("model", EVENT_MODELS)
+def test_events_run_with_every_event_model(workplace: list[str], model: str) -> None:
+    result, folder = run([*workplace, "task=events", *small(model)])
+    counts = result["counts"]["test"]
+    assert counts["units"] == result["metrics"]["f1_macro"]["n"] == sum(counts["per_class"].values())
+    predictions = pd.read_parquet(folder / "predictions.parquet")
+    assert set(predictions["split"]) == {"val", "test"}
+
+
+def test_regions_by_the_events_of_a_finished_run(workplace: list[str]) -> None:
+    model = small("timesnet")
+    events, trained = run([*workplace, "task=events", *model])
+    result, folder = run([*workplace, "task=region", *model])
+    assert result["weights"]["sha256"] == api.compose_config([*workplace, "task=region", *model]).checkpoint_sha256
+    assert "fit_s" not in result["timing"]
+    units, predictions = (pd.read_parquet(folder / f"{name}.parquet") for name in ("units", "predictions"))
+    split = pd.read_parquet(trained / "split.parquet")
+    assert not set(units.loc[units["split"] == "test", "person"]) & set(split.loc[split["split"] != "test", "person"])
+    scores = pd.read_parquet(folder / "scores.parquet").set_index(["subject", "channel"])["score"]
+    classes = ["prob_artifact", "prob_non_spkHFO", "prob_spkHFO"]
+    spikes = predictions[predictions[classes].to_numpy().argmax(axis=1) == 2]
+    counts = units.assign(n=units["unit_id"].map(spikes.groupby("unit_id").size()).fillna(0))
+    counts = counts[counts["split"] == "test"].groupby(["subject", "channel"])[["n", "duration"]].sum()
+    expected = (60 * counts["n"] / counts["duration"]).reindex(scores.index)
+    pd.testing.assert_series_equal(scores, expected, check_names=False, check_dtype=False)
+    assert (scores == 0).any()
+    with pytest.raises(BenchError, match="no finished runs of seed 1"):
+        api.compose_config([*workplace, "task=region", *model, "seed=1"])
+    with pytest.raises(BenchError, match="was trained on"):
+        api.run([*workplace, "task=region", *model, "protocol=leave_one_dataset_out", f"checkpoint={trained}"])
+    assert events["threshold"] is None
+
+
+def test_every_event_of_the_truth_can_be_told_from_an_artifact(workplace: list[str]) -> None:
+    result, _ = run([*workplace, "task=events", *small("pyhfo_omni"), "trainer.max_epochs=4", "trainer.time_reversal=0.5"])
+    assert result["metrics"]["auc"]["value"] > 0.85
+
+
+@pytest.mark.parametrize(
+    ("task", "n_classes"), [("anatomy_lobe", 5), ("anatomy_region", 12), ("ictal", 2), ("sleep_awake", 2)]
+)
+def test_exploratory_tasks_run(workplace: list[str], task: str, n_classes: int) -> None:
+    result, folder = run([*workplace, f"task={task}", "model=handcrafted_gbm", *segments()])
+    units, scores = (pd.read_parquet(folder / f"{name}.parquet") for name in ("units", "scores"))
+    assert units["label"].notna().all()
+    assert units["label"].nunique() == n_classes
+    assert {"balanced_accuracy", "f1_macro"} <= result["metrics"].keys()
+    if n_classes > 2:
+        assert set(units["source"]) == {"openieeg"}
+        assert scores["unit_id"].is_unique
+        test = units[units["split"] == "test"]
+        assert len(scores) == len(test[["subject", "channel"]].drop_duplicates())
+    else:
+        # a window of a recording counts once, whatever its number of channels
+        assert not scores.duplicated(["recording", "start"]).any()
+        assert result["threshold"]["rule"] == "youden_val"
+
+
+def test_a_class_without_training_windows_is_one_clear_line(workplace: list[str]) -> None:
+    with pytest.raises(BenchError, match="no training window of class ictal"):
+        api.run([*workplace, "task=ictal", "model=handcrafted_logreg", *segments(), "+task.cohort.ictal=false"])
+
+
+EXPERIMENTS = [name for name in experiments() if name.startswith("omni_ieeg/")]
+
+
+def runs_of(name: str, changes: dict[str, str]) -> list[list[str]]:
+    """One list of overrides for every run of an experiment's sweep; ``changes`` replaces swept values."""
+    node = yaml.safe_load((card_root() / "experiments" / f"{name}.yaml").read_text())
+    params = node["hydra"]["sweeper"]["params"] | changes
+    values = [[(key, value) for value in str(values).split(",")] for key, values in params.items()]
+    return [[f"{key}={value}" for key, value in chosen] for chosen in product(*values)]
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if not name.endswith(("shap", "permutation", "hearable"))])
+def test_every_experiment_runs_on_the_demo(workplace: list[str], name: str) -> None:
+    changes = {"omni_ieeg/table11": {"task.window_s": "3,6,12"}}.get(name, {})
+    short = ["protocol.split.min_test_s=24"] if name == "omni_ieeg/table11" else []
+    for overrides in runs_of(name, changes):
+        full = [f"+experiment={name}", "dataset=demo_ieeg", *workplace, "model.weights=random", *overrides, *short]
+        cfg = api.compose_config([f"+experiment={name}", *[o for o in overrides if "model" in o or "task" in o], "checkpoint=null"])
+        if cfg.task.name != "events" and cfg.model.name not in EVENT_MODELS:
+            full += [item for item in segments() if item.split("=")[0] not in {o.split("=")[0] for o in overrides}]
+        full += [item for item in small(cfg.model.name) if not item.startswith("model=")]
+        if cfg.model.name in EVENT_MODELS and cfg.task.name != "events":
+            run([*workplace, "task=events", *small(cfg.model.name)])
+        result, _ = run(full)
+        assert result["status"] == "completed"
+        assert result["experiment"] == name
+        assert result["metrics"]["f1_macro"]["n"] > 0
