@@ -45,7 +45,7 @@ def prepare_hydra() -> None:
 def overrides_from(arguments: Sequence[str]) -> list[str]:
     """Command-line arguments as Hydra is to see them.
 
-    `experiment=x` names a file of `experiments/`; path-like values are quoted.
+    `experiment=x` names a file of `experiments/`; a bare word is the report that is asked for; path-like values are quoted.
 
     Raises
     ------
@@ -54,6 +54,8 @@ def overrides_from(arguments: Sequence[str]) -> list[str]:
     """
     overrides = []
     for argument in arguments:
+        if re.fullmatch(r"[a-z_]+", argument):
+            argument = f"report={argument}"
         if named := re.fullmatch(r"\+{0,2}experiment=(.*)", argument):
             if "," in named[1] or "*" in named[1]:
                 raise BenchError(f"{argument}: one experiment at a time; start the command once for each")

@@ -195,6 +195,7 @@ class Config:
     study: dict[str, Any] | None = None
     verify: bool = _prose(False)
     recording: str | None = _prose(None)
+    report: str | None = _prose(None)
     detect: DetectConf = field(default_factory=DetectConf, metadata={"identity": False})
 
 

@@ -1,6 +1,7 @@
 """The steps of `omni_bench.pipeline`: what each makes of the configuration."""
 
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -173,7 +174,7 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
         )
     data = WindowDataModule(
         windows,
-        n_times=round(cfg.task.window_s * rates[0]),
+        n_times=math.floor(cfg.task.window_s * rates[0] + 1e-6),
         sfreq=rates[0],
         batch_size=cfg.trainer.batch_size,
         eval_batch_size=cfg.trainer.eval_batch_size,

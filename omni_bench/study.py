@@ -30,7 +30,12 @@ def study(cfg: DictConfig) -> Path:
 
     if not cfg.study:
         raise BenchError("no study is named: give +experiment=, for instance omni_ieeg/shap")
-    folder = Path(cfg.paths.output_dir).expanduser() / "studies" / (cfg.experiment or "own") / cfg.run_name.rpartition("/")[2]
+    folder = (
+        Path(cfg.paths.output_dir).expanduser()
+        / "studies"
+        / (cfg.experiment or "own")
+        / cfg.run_name.rpartition("/")[2]
+    )
     folder.mkdir(parents=True, exist_ok=True)
     table = instantiate(cfg.study, _convert_="all")(cfg, folder)
     console = Console()

@@ -9,7 +9,7 @@ from omni_bench.data.cohort import Cohort
 
 def cohort_of(root: Path, recordings: dict[str, tuple[str, str]], channels: tuple[str, ...] = ("A1", "A2")) -> Cohort:
     """Recordings as id → (subject, split), 10 s each, with the same channels; all of one source."""
-    subjects = {subject: split for subject, split in recordings.values()}
+    subjects = dict(recordings.values())
     patients = pd.DataFrame({"subject": list(subjects), "split": list(subjects.values())})
     patients = patients.assign(person=patients["subject"], source="openieeg", outcome=True, annotated=True)
     table = pd.DataFrame({"recording": list(recordings), "subject": [subject for subject, _ in recordings.values()]})

@@ -20,8 +20,11 @@ def shuffled_region_label(units: pd.DataFrame, **rules: Any) -> pd.Series:
     from it, forwards or backwards.
     """
     label = region_label(units, **rules)
+    channels = units[["subject", "channel"]].assign(label=label)
+    firsts = channels.drop_duplicates(["subject", "channel"]).dropna(subset="label")
     rng = np.random.default_rng(0)
     for value in (0, 1):
-        rows = np.flatnonzero((label == value).fillna(False))
-        label.iloc[rows] = rng.permutation(np.arange(len(rows)) % 2)
-    return label
+        rows = firsts.index[firsts["label"] == value]
+        firsts.loc[rows, "label"] = rng.permutation(np.arange(len(rows)) % 2)
+    dealt = channels.drop(columns="label").merge(firsts, on=["subject", "channel"], how="left")["label"]
+    return dealt.set_axis(units.index).where(label.notna())

@@ -25,7 +25,7 @@ EVENT_MODELS: dict[str, dict[str, object]] = {
     "pyhfo_spike": {},
     "ehfo": {},
 }
-ESTIMATORS: dict[str, dict[str, object]] = {"handcrafted_logreg": {}, "handcrafted_gbm": {"estimator.max_iter": 5}}
+ESTIMATORS: dict[str, dict[str, object]] = {"handcrafted_logreg": {}, "handcrafted_gbm": {"estimator.max_iter": 20}}
 
 
 def small(model: str) -> list[str]:

@@ -150,5 +150,35 @@ def test_every_experiment_composes(name: str) -> None:
     assert compose_config([f"+experiment={name}"]).experiment == name
 
 
+def test_event_models_refuse_windows_of_other_tasks() -> None:
+    with pytest.raises(BenchError, match="model=pyhfo_omni reads 2 s around an event, task=ictal has windows of 10 s"):
+        compose_config(["task=ictal", "model=pyhfo_omni"])
+
+
+def test_regions_by_events_start_from_the_one_finished_run(tmp_path: Path) -> None:
+    overrides = ["task=region", "model=pyhfo_omni", f"paths.output_dir={tmp_path}"]
+    with pytest.raises(BenchError, match="no finished runs of seed 0 below .*events/pyhfo_omni/official_split"):
+        compose_config(overrides)
+    runs = [tmp_path / f"demo_ieeg/events/pyhfo_omni/official_split/from_scratch/{name}" for name in ("seed-0-a", "seed-0-b")]
+    for run, status in zip(runs, ("completed", "failed"), strict=True):
+        (run / "checkpoints").mkdir(parents=True)
+        (run / "checkpoints" / "best.ckpt").write_bytes(b"weights")
+        (run / "result.json").write_text(f'{{"status": "{status}"}}')
+    cfg = compose_config(overrides)
+    assert (cfg.checkpoint, cfg.task.window_s, cfg.task.evaluate.score) == (str(runs[0]), 2.0, "rate")
+    assert list(cfg.task.classes) == ["normal", "pathological"]
+    assert list(cfg.task.outputs) == ["artifact", "non_spkHFO", "spkHFO"]
+    (runs[1] / "result.json").write_text('{"status": "completed"}')
+    with pytest.raises(BenchError, match="2 finished runs"):
+        compose_config(overrides)
+    assert compose_config([*overrides, f"checkpoint={runs[1]}"]).checkpoint == str(runs[1])
+
+
+@pytest.mark.parametrize("name", ["handcrafted_logreg", "handcrafted_gbm"])
+def test_yardsticks_choose_their_adaptation(name: str) -> None:
+    assert compose_config([f"model={name}"]).adaptation.name == "classical"
+    assert compose_config().adaptation.name == "from_scratch"
+
+
 def test_cards_lie_beside_the_package() -> None:
     assert (card_root() / "conf" / "config.yaml").is_file()

@@ -12,12 +12,13 @@ from omni_bench import api
 from omni_bench.cards import experiments
 from omni_bench.errors import BenchError
 from omni_bench.locate import card_root
+from omni_bench.study import study
 from tests.small import ESTIMATORS, EVENT_MODELS, SEGMENT_MODELS, small
 
 pytestmark = pytest.mark.slow
 
 REDUCED = ["trainer.max_epochs=1", "trainer.progress=false", "n_boot=20", "seed=0"]
-SECONDS = {"task.window_s": 4, "task.stride_s": 4, "task.windows_per_unit": 1}
+SECONDS = {"task.window_s": 20, "task.stride_s": 20, "task.windows_per_unit": 1}
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,15 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ]
 
 
-def segments(**changes: Any) -> list[str]:
-    return [f"{key}={value}" for key, value in (SECONDS | changes).items()]
+@pytest.fixture(scope="module")
+def few_patients(demo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The same with the smallest cohort, for tasks that need no more."""
+    folder = tmp_path_factory.mktemp("few")
+    return [f"dataset.root={demo_root}", f"paths.cache={folder}/cache", f"paths.output_dir={folder}/outputs", *REDUCED]
+
+
+def segments() -> list[str]:
+    return [f"{key}={value}" for key, value in SECONDS.items()]
 
 
 def run(overrides: list[str]) -> tuple[dict[str, Any], Path]:
@@ -46,18 +54,19 @@ def run(overrides: list[str]) -> tuple[dict[str, Any], Path]:
 
 
 @pytest.mark.parametrize("model", SEGMENT_MODELS | ESTIMATORS)
-def test_region_runs_with_every_segment_model(workplace: list[str], model: str) -> None:
-    result, folder = run([*workplace, *small(model), *segments()])
-    assert result["status"] == "completed"
+def test_region_runs_with_every_segment_model(few_patients: list[str], model: str) -> None:
+    result, folder = run([*few_patients, *small(model), *segments()])
     predictions = pd.read_parquet(folder / "predictions.parquet")
     assert predictions["prob_pathological"].between(0, 1).all()
     assert predictions["prob_pathological"].nunique() > 10
-    assert result["metrics"]["auc"]["n"] == sum(result["counts"]["test"]["per_class"].values()) or result["metrics"]["auc"]["n"] > 0
+    assert len(predictions) == 3 * sum(result["counts"][split]["units"] for split in ("val", "test"))
+    scores = pd.read_parquet(folder / "scores.parquet")
+    assert result["metrics"]["auc"]["n"] == scores["label"].notna().sum()
 
 
 @pytest.mark.parametrize("model", EVENT_MODELS)
-def test_events_run_with_every_event_model(workplace: list[str], model: str) -> None:
-    result, folder = run([*workplace, "task=events", *small(model)])
+def test_events_run_with_every_event_model(few_patients: list[str], model: str) -> None:
+    result, folder = run([*few_patients, "task=events", "+task.cohort.source=[openieeg,hup]", *small(model)])
     counts = result["counts"]["test"]
     assert counts["units"] == result["metrics"]["f1_macro"]["n"] == sum(counts["per_class"].values())
     predictions = pd.read_parquet(folder / "predictions.parquet")
@@ -89,7 +98,9 @@ def test_regions_by_the_events_of_a_finished_run(workplace: list[str]) -> None:
 
 
 def test_every_event_of_the_truth_can_be_told_from_an_artifact(workplace: list[str]) -> None:
-    result, _ = run([*workplace, "task=events", *small("pyhfo_omni"), "trainer.max_epochs=4", "trainer.time_reversal=0.5"])
+    result, _ = run(
+        [*workplace, "task=events", *small("pyhfo_omni"), "trainer.max_epochs=4", "trainer.time_reversal=0.5"]
+    )
     assert result["metrics"]["auc"]["value"] > 0.85
 
 
@@ -129,13 +140,17 @@ def runs_of(name: str, changes: dict[str, str]) -> list[list[str]]:
     return [[f"{key}={value}" for key, value in chosen] for chosen in product(*values)]
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if not name.endswith(("shap", "permutation", "hearable"))])
+@pytest.mark.parametrize(
+    "name", [name for name in EXPERIMENTS if not name.endswith(("shap", "permutation", "hearable"))]
+)
 def test_every_experiment_runs_on_the_demo(workplace: list[str], name: str) -> None:
-    changes = {"omni_ieeg/table11": {"task.window_s": "3,6,12"}}.get(name, {})
-    short = ["protocol.split.min_test_s=24"] if name == "omni_ieeg/table11" else []
+    changes = {"omni_ieeg/table11": {"task.window_s": "10,20,30"}}.get(name, {})
+    short = ["protocol.split.min_test_s=62"] if name == "omni_ieeg/table11" else []
     for overrides in runs_of(name, changes):
         full = [f"+experiment={name}", "dataset=demo_ieeg", *workplace, "model.weights=random", *overrides, *short]
-        cfg = api.compose_config([f"+experiment={name}", *[o for o in overrides if "model" in o or "task" in o], "checkpoint=null"])
+        cfg = api.compose_config(
+            [f"+experiment={name}", *[o for o in overrides if "model" in o or "task" in o], "checkpoint=null"]
+        )
         if cfg.task.name != "events" and cfg.model.name not in EVENT_MODELS:
             full += [item for item in segments() if item.split("=")[0] not in {o.split("=")[0] for o in overrides}]
         full += [item for item in small(cfg.model.name) if not item.startswith("model=")]
@@ -145,3 +160,29 @@ def test_every_experiment_runs_on_the_demo(workplace: list[str], name: str) -> N
         assert result["status"] == "completed"
         assert result["experiment"] == name
         assert result["metrics"]["f1_macro"]["n"] > 0
+
+
+def test_the_study_of_bands_reads_a_finished_run(few_patients: list[str]) -> None:
+    overrides = [*few_patients, *small("timeconv_cnn"), *segments()]
+    _, trained = run(overrides)
+    study_of = ["+experiment=omni_ieeg/shap", "dataset=demo_ieeg", f"checkpoint={trained}", "study.n_windows=3"]
+    folder = study(api.compose_config([*study_of, *overrides]))
+    windows, bands = (pd.read_csv(folder / f"{name}.csv") for name in ("windows", "bands"))
+    split = pd.read_parquet(trained / "split.parquet").set_index("sample_id")["split"]
+    assert (split[windows["sample_id"]] == "test").all()
+    assert len(windows) == 6
+    assert windows["error"].max() <= 0.05
+    change = windows["logit"] - windows["baseline"]
+    assert ((windows[bands["band"]].sum(axis=1) - change).abs() <= 0.0501 * change.abs()).all()
+    assert (folder / "bands.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(BenchError, match="give checkpoint=DIR"):
+        study(api.compose_config([*study_of, *overrides, "checkpoint=null"]))
+
+
+def test_the_study_of_sources_draws_from_each_of_them(few_patients: list[str]) -> None:
+    chosen = ["+experiment=omni_ieeg/permutation", "dataset=demo_ieeg", "study.weights=random", "study.n_windows=4"]
+    folder = study(api.compose_config([*chosen, *few_patients, *segments(), "study.n_permutations=19"]))
+    windows, result = (pd.read_csv(folder / f"{name}.csv") for name in ("windows", "result"))
+    assert windows["source"].value_counts().to_dict() == dict.fromkeys(("openieeg", "zurich", "hup", "sourcesink"), 4)
+    assert 1 / 20 <= result.loc[0, "p"] <= 1
+    assert 0 <= result.loc[0, "homogeneity"] <= 1

@@ -105,11 +105,20 @@ def write_store(
             signal.attrs["sha256"] = digest.hexdigest()
             signal.attrs["broken"] = json.dumps(broken)
             signal.attrs.update(provenance)
-        with contextlib.suppress(FileExistsError):
-            os.link(part, path)
+        publish(part, path)
     finally:
         part.unlink(missing_ok=True)
     return open_store(path)
+
+
+def publish(part: Path, path: Path) -> None:
+    """Give a whole file its name, unless another process was first; renames where the disk knows no hard links."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return
+    except OSError:
+        os.replace(part, path)
 
 
 def open_store(path: Path) -> Stored:

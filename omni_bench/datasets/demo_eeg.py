@@ -158,7 +158,9 @@ def _rhythm(
 
 def _topography(site: str) -> Signal:
     """Weight of a source under ``site`` at each channel: Gaussian in the distance, 1 at the site itself."""
-    positions = mne.channels.make_standard_montage("standard_1020").get_positions()["ch_pos"]
+    # MNE 1.13 renamed standard_1020 and 1.14 drops the old name
+    name = "colin27_1020" if "colin27_1020" in mne.channels.get_builtin_montages() else "standard_1020"
+    positions = mne.channels.make_standard_montage(name).get_positions()["ch_pos"]
     distances = np.array([np.linalg.norm(positions[name] - positions[site]) for name in CH_NAMES])
     return np.exp(-0.5 * (distances / SPREAD_M) ** 2)
 

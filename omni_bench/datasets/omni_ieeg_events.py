@@ -52,7 +52,9 @@ def prepare_events(
         split's folder than its patient.
     """
     if steps != Preprocessing(sfreq=SFREQ, notch=False):
-        raise BenchError("task.preprocessing: labelled events come as 1000 Hz waveforms and take no further step: keep the card's")
+        raise BenchError(
+            "task.preprocessing: labelled events come as 1000 Hz waveforms and take no further step: keep the card's"
+        )
     files = _annotation_files(cohort.root)
     splits = cohort.recordings["subject"].map(cohort.patients.set_index("subject")["split"])
     stored, failed, contradictions = {}, {}, 0
@@ -63,8 +65,12 @@ def prepare_events(
             continue
         try:
             if pd.notna(split) and file.parent.name != split:
-                raise BenchError(f"{file}: lies in {file.parent.name}, but its patient is in {split}: correct the split file")
-            stored[recording] = _store(file, store_file(cache / "store" / f"{cohort.name}_events", recording, _key(file)))
+                raise BenchError(
+                    f"{file}: lies in {file.parent.name}, but its patient is in {split}: correct the split file"
+                )
+            stored[recording] = _store(
+                file, store_file(cache / "store" / f"{cohort.name}_events", recording, _key(file))
+            )
             table = _read(file, LABELS)
             contradictions += int(((table["artifact"] == 0) & (table["spike"] == 1)).sum())
         except BenchError as error:
@@ -100,7 +106,9 @@ def annotated_events(
     units = units.merge(cohort.patients[PATIENT_COLUMNS], on="subject")
     units.insert(0, "unit_id", units["recording"] + "/" + units["detector"] + "/" + units["row"].astype(str))
     units["channel"] = pd.Series(pd.NA, index=units.index, dtype="string")
-    windows = units[["unit_id", "subject", "person", "source", "recording", "row", "label"]].assign(start=0.0, duration=window_s)
+    windows = units[["unit_id", "subject", "person", "source", "recording", "row", "label"]].assign(
+        start=0.0, duration=window_s
+    )
     windows.insert(0, "sample_id", windows["unit_id"])
     windows = pd.concat([windows.assign(use=use) for use in ("train", "evaluate")], ignore_index=True)
     return units.drop(columns="row"), windows
@@ -163,5 +171,7 @@ def _waveforms(file: Path) -> NDArray[np.float32]:
         raise BenchError(f"{file}: waveforms of {sorted(lengths - {N_TIMES})[0]} samples, expected {N_TIMES}")
     waveforms = np.stack(rows).astype(np.float32)
     if not np.isfinite(waveforms).all():
-        raise BenchError(f"{file}: waveform {int(np.argmin(np.isfinite(waveforms).all(axis=1)))} holds values that are no numbers")
+        raise BenchError(
+            f"{file}: waveform {int(np.argmin(np.isfinite(waveforms).all(axis=1)))} holds values that are no numbers"
+        )
     return waveforms

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pandas as pd
-
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.prepare import prepare
 from omni_bench.data.preprocess import Preprocessing
@@ -69,5 +67,7 @@ def listed(cohort: Cohort, file: Path) -> Cohort:
     patients = kept.patients.assign(split=kept.patients["subject"].map(splits.first()).astype("string"))
     excluded = list(kept.excluded)
     if absent.any():
-        excluded.append({"what": "recordings", "reason": f"in {file.name}, but not in the data", "n": int(absent.sum())})
+        excluded.append(
+            {"what": "recordings", "reason": f"in {file.name}, but not in the data", "n": int(absent.sum())}
+        )
     return replace(kept, recordings=recordings, patients=patients, excluded=excluded)

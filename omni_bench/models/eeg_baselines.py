@@ -34,9 +34,7 @@ class EEGNet(_Baseline):
         At least 32 samples; the published kernel spans half a second at 128 Hz, here as many seconds at ``sfreq``.
     """
 
-    def __init__(
-        self, n_chans: int, n_outputs: int, n_times: int, sfreq: float, *, compat: str | None = None
-    ) -> None:
+    def __init__(self, n_chans: int, n_outputs: int, n_times: int, sfreq: float, *, compat: str | None = None) -> None:
         from braindecode.models import EEGNet as Network
 
         if n_times < 32:
@@ -58,13 +56,13 @@ class EEGConformer(_Baseline):
         At least 99 samples.
     """
 
-    def __init__(
-        self, n_chans: int, n_outputs: int, n_times: int, sfreq: float, *, compat: str | None = None
-    ) -> None:
+    def __init__(self, n_chans: int, n_outputs: int, n_times: int, sfreq: float, *, compat: str | None = None) -> None:
         from braindecode.models import EEGConformer as Network
 
         if n_times < 99:
-            raise BenchError(f"EEGConformer: n_times={n_times}, the model takes at least 99 samples; use longer windows")
+            raise BenchError(
+                f"EEGConformer: n_times={n_times}, the model takes at least 99 samples; use longer windows"
+            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that more than 64 channels were not tried
             network = Network(n_chans=n_chans, n_outputs=n_outputs, n_times=n_times, sfreq=sfreq)

@@ -6,6 +6,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from omni_bench.signal.electrode_names import electrode_name
+
 Position = NDArray[np.float64]
 
 _SAME_PLACE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8"}
@@ -46,6 +48,26 @@ def benchmark_positions() -> dict[str, Position]:
     for alias, name in {**_SAME_PLACE, "A1": "M1", "A2": "M2"}.items():
         table[alias] = table[name]
     return table | dict.fromkeys(("T1", "T2"), np.array(_BENCHMARK_T1_T2))
+
+
+def nearest_by_benchmark(ch_names: Sequence[str], vocabulary: Sequence[str]) -> list[int | None]:
+    """Index in ``vocabulary`` of each channel, or of the electrode next to it in the benchmark's shifted table.
+
+    None where the table has no such name.
+    """
+    table = benchmark_positions()
+    placed = [name for name in vocabulary if name in table]
+    points = np.stack([table[name] for name in placed])
+    found: list[int | None] = []
+    for name in map(electrode_name, ch_names):
+        if name in vocabulary:
+            found.append(vocabulary.index(name))
+        elif name in table:
+            nearest = int(np.linalg.norm(points - table[name], axis=1).argmin())
+            found.append(vocabulary.index(placed[nearest]))
+        else:
+            found.append(None)
+    return found
 
 
 def interpolation_matrix(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from omni_bench.errors import BenchError
 
@@ -65,6 +66,11 @@ def z_scored(x: Tensor, eps: float = 1e-6) -> Tensor:
     """``(x - mean) / sqrt(var + eps)`` over time, per trial and channel; a constant channel becomes zero."""
     x = x - x.mean(-1, keepdim=True)
     return x / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()
+
+
+def resampled(x: Tensor, n_times: int) -> Tensor:
+    """Linear interpolation along time without a filter, as the benchmark does; for ``compat="reference"`` only."""
+    return x if x.shape[-1] == n_times else functional.interpolate(x, n_times, mode="linear")
 
 
 def require_names(model: str, n_chans: int, ch_names: Sequence[str] | None) -> list[str]:

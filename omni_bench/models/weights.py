@@ -14,7 +14,7 @@ from omni_bench.errors import BenchError
 
 WRAPPERS = ("state_dict", "model_state_dict", "model", "module")
 """Keys under which checkpoints hide their state dict."""
-PREFIXES = ("module.", "model.", "student.", "net.", "backbone.", "encoder.")
+PREFIXES = ("module.", "model.", "student.", "_orig_mod.", "net.", "backbone.", "encoder.")
 
 
 @dataclass
@@ -165,5 +165,6 @@ def _download(name: str, source: Mapping[str, Any], offline: bool) -> Path:
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
         raise BenchError(
             f"model={name}: weights {source['file']} of {source['repo']} are not in the local cache and could not be fetched "
-            f"({type(error).__name__}): fetch them where there is a network, then give model.weights=<file>, or start from model.weights=random"
+            f"({type(error).__name__}): fetch them where there is a network, then give model.weights=<file>, "
+            "or start from model.weights=random"
         ) from error

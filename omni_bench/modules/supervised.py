@@ -1,6 +1,8 @@
 """What the Lightning modules of all tasks share: one network, one label per window."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import lightning as L
 import numpy as np
@@ -11,7 +13,7 @@ from omni_bench.modules.augment import time_reversed
 from omni_bench.modules.parameters import parameter_groups
 
 
-class Supervised(L.LightningModule):
+class Supervised(L.LightningModule, ABC):
     """Trains a network on window labels.
 
     Parameters
@@ -40,18 +42,19 @@ class Supervised(L.LightningModule):
         self.net, self.optimizer, self.seed = net, optimizer, seed
         self.time_reversal, self.head_lr = time_reversal, head_lr
         self._validation: list[tuple[Tensor, Tensor]] = []
+        self._train_loss = [0.0, 0.0]  # sum over the epoch's windows, and their number
 
+    @abstractmethod
     def loss(self, outputs: Tensor, y: Tensor) -> Tensor:
         """Mean loss of a batch."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predictions(self, outputs: Tensor) -> Tensor:
         """What the predictions table holds, ``(batch, n_columns)``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def validation_metrics(self, outputs: Tensor, y: Tensor) -> dict[str, float]:
         """Name → value over all validation windows."""
-        raise NotImplementedError
 
     def on_train_batch_start(self, batch: object, batch_idx: int) -> None:
         # Dropout draws depend on the place in training alone, so that a resumed run repeats them.
@@ -63,8 +66,21 @@ class Supervised(L.LightningModule):
         if self.time_reversal:
             x = time_reversed(x, i, self.time_reversal, self.seed, self.current_epoch)
         loss = self.loss(self.net(x), y)
-        self.log("train/loss", loss, on_step=False, on_epoch=True, prog_bar=True, batch_size=len(y))
+        self._train_loss[0] += float(loss.detach()) * len(y)
+        self._train_loss[1] += len(y)
         return loss
+
+    def on_train_epoch_end(self) -> None:
+        total, n_windows = self._train_loss
+        self._train_loss = [0.0, 0.0]
+        self.log("train/loss", total / n_windows, prog_bar=True)
+
+    # Lightning forgets its own means when an epoch is broken off
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["train_loss"] = self._train_loss
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self._train_loss = list(checkpoint["train_loss"])
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         x, y, _ = batch

@@ -74,6 +74,29 @@ def print_detected(summary: "pd.DataFrame", folder: Path) -> None:
     console.print(str(folder), highlight=False, soft_wrap=True)
 
 
+def print_cohort(table: "pd.DataFrame", excluded: list[dict[str, Any]], file: Path) -> None:
+    """Print a dataset's counts beside the published ones, one table per table of the paper."""
+    console = Console()
+    for name, part in table.groupby("table", sort=False):
+        title = f"Table {name}" if str(name).isdigit() else str(name)
+        shown = Table(title=f"{title}: ours | published", title_justify="left")
+        wide = part.pivot_table(index=["split", "source"], columns="quantity", values=["ours", "published"], sort=False, dropna=False)
+        quantities = list(dict.fromkeys(part["quantity"]))
+        for column in ("split", "source", *quantities):
+            shown.add_column(column.replace("_", " "), justify="left" if column in ("split", "source") else "right")
+        for (split, source), row in wide.iterrows():
+            cells = [f"{_count(row.get(('ours', q)))} | {_count(row.get(('published', q)))}" for q in quantities]
+            shown.add_row(str(split), str(source), *cells)
+        console.print(shown)
+    for entry in excluded:
+        console.print(f"left out: {entry['n']} {entry['what']}: {entry['reason']}", style="yellow", highlight=False)
+    console.print(str(file), highlight=False, soft_wrap=True)
+
+
+def _count(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else f"{value:.2f}".removesuffix(".00")
+
+
 def _number(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.3f}"
 

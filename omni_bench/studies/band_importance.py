@@ -1,11 +1,12 @@
 """Which frequencies a TimeConv-CNN decides by (the SHAP study of Omni-iEEG, arXiv 2602.16072).
 
-Integrated gradients (Sundararajan et al. 2017, ICML) from an empty map to a window's map. Their sum is the change of the
+Integrated gradients (Sundararajan et al. 2017, ICML) from a map without events, every row at its mean over many windows,
+to a window's map. (An empty map as the start would credit each band with its background.) Their sum is the change of the
 logit; summed over the rows of a band and over time they say what the band adds to it.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,8 @@ from omni_bench.studies.windows import drawn, windows_of
 
 log = logging.getLogger(__name__)
 MAX_STEPS = 1024
+BATCH_PIXELS = 1 << 24
+"""Pixels of maps that pass the network at once: 64 MB, a single map of a minute."""
 
 
 def band_importance(
@@ -58,7 +61,9 @@ def band_importance(
         No checkpoint, or another model than TimeConv-CNN.
     """
     if cfg.checkpoint is None:
-        raise BenchError("the study of bands looks at a finished run: give checkpoint=DIR of a run of task=region model=timeconv_cnn")
+        raise BenchError(
+            "the study of bands looks at a finished run: give checkpoint=DIR of a run of task=region model=timeconv_cnn"
+        )
     windows = windows_of(cfg)
     net = build_net(plain(cfg.model.net), 1, 1, windows.n_times, windows.sfreq, None, cfg.compat)
     if not isinstance(net, TimeConvCNN):
@@ -67,12 +72,19 @@ def band_importance(
     test = windows.table[(windows.table["split"] == "test") & windows.table["label"].notna()]
     rows = drawn(test, "label", n_windows, cfg.seed)
     freqs = np.linspace(cfg.model.net.fmax, cfg.model.net.fmin, cfg.model.net.n_freqs)
-    parts = [attribution(net, windows.signals(rows[[i]]), freqs, bands, tolerance) for i in range(len(rows))]
+    start = background(net, (windows.signals(rows[[i]]) for i in range(len(rows))))
+    parts = [attribution(net, windows.signals(rows[[i]]), start, freqs, bands, tolerance) for i in range(len(rows))]
     table = pd.concat(parts, ignore_index=True)
     table.insert(0, "sample_id", windows.table.loc[rows, "sample_id"].to_numpy())
     inexact = int((table["error"] > tolerance).sum())
     if inexact:
-        log.warning("%d of %d windows are attributed to within more than %g after %d steps", inexact, len(table), tolerance, MAX_STEPS)
+        log.warning(
+            "%d of %d windows are attributed to within more than %g after %d steps",
+            inexact,
+            len(table),
+            tolerance,
+            MAX_STEPS,
+        )
     found = summary(table, bands)
     write_atomically(folder / "windows.csv", table.to_csv(index=False))
     write_atomically(folder / "bands.csv", found.to_csv(index=False))
@@ -80,8 +92,20 @@ def band_importance(
     return found
 
 
+@torch.no_grad()
+def background(net: TimeConvCNN, windows: Iterable[Tensor]) -> Tensor:
+    """Mean of each row of the windows' maps, ``(1, 1, n_freqs, 1)``."""
+    means = [min_max(net.map(x)).mean(dim=-1, keepdim=True) for x in windows]
+    return torch.cat(means).mean(dim=0, keepdim=True)
+
+
 def attribution(
-    net: TimeConvCNN, x: Tensor, freqs: np.ndarray, bands: Mapping[str, tuple[float, float]], tolerance: float
+    net: TimeConvCNN,
+    x: Tensor,
+    start: Tensor,
+    freqs: np.ndarray,
+    bands: Mapping[str, tuple[float, float]],
+    tolerance: float,
 ) -> pd.DataFrame:
     """What each band adds to the logit of one window.
 
@@ -89,6 +113,8 @@ def attribution(
     ----------
     x
         µV ``(1, 1, n_times)``.
+    start
+        See `background`.
     freqs
         Of the map's rows, in Hz.
     tolerance
@@ -96,19 +122,21 @@ def attribution(
 
     Returns
     -------
-    One row: ``logit, baseline`` (of the empty map), ``error`` (as a share of their difference), ``n_steps``, and a
+    One row: ``logit, baseline`` (that of the background), ``error`` (as a share of their difference), ``n_steps``, and a
     column per band.
     """
     from captum.attr import IntegratedGradients
 
     net.eval().requires_grad_(False)
     image = min_max(net.map(x))
-    empty = torch.zeros_like(image)
-    logit, baseline = (float(net.forward_images(i)[0, 0]) for i in (image, empty))
+    start = start.expand_as(image).contiguous()
+    logit, baseline = (float(net.forward_images(i)[0, 0]) for i in (image, start))
     n_steps = 16
     while True:
         method = IntegratedGradients(lambda images: net.forward_images(images)[:, 0])
-        added = method.attribute(image, empty, n_steps=n_steps, internal_batch_size=1)[0, 0].detach().sum(dim=1).double().numpy()
+        batch = max(1, BATCH_PIXELS // image.numel())
+        pixels = method.attribute(image, start, n_steps=n_steps, internal_batch_size=batch)
+        added = pixels[0, 0].detach().double().sum(dim=1).numpy()
         error = abs(added.sum() - (logit - baseline)) / abs(logit - baseline)
         if error <= tolerance or n_steps >= MAX_STEPS:
             break
@@ -127,7 +155,9 @@ def summary(table: pd.DataFrame, bands: Mapping[str, tuple[float, float]]) -> pd
     """
     names = list(bands)
     edges = pd.DataFrame([(name, *bands[name]) for name in names], columns=["band", "low", "high"])
-    importance, contribution = (values.loc[names].to_numpy() for values in (table[names].abs().mean(), table[names].mean()))
+    importance, contribution = (
+        values.loc[names].to_numpy() for values in (table[names].abs().mean(), table[names].mean())
+    )
     edges = edges.assign(importance=importance, share=importance / importance.sum(), contribution=contribution)
     return edges.assign(n_windows=len(table)).sort_values("importance", ascending=False, ignore_index=True)
 
@@ -138,7 +168,9 @@ def bands_figure(found: pd.DataFrame) -> Figure:
     ordered = found.sort_values("low")
     figure = Figure(figsize=(5, 2.8), layout="constrained")
     axes = figure.subplots()
-    axes.bar([f"{row.band}\n{row.low:g}–{row.high:g} Hz" for row in ordered.itertuples()], ordered["importance"], width=0.6)
+    axes.bar(
+        [f"{row.band}\n{row.low:g}–{row.high:g} Hz" for row in ordered.itertuples()], ordered["importance"], width=0.6
+    )
     axes.set_ylabel("mean |contribution| to the logit")
     axes.set_title(f"{ordered['n_windows'].iloc[0]} test windows")
     return figure

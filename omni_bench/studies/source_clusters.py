@@ -61,7 +61,7 @@ def source_clusters(
     windows = windows_of(cfg)
     if windows.table["source"].nunique() < 2:
         raise BenchError(f"dataset={cfg.dataset.name}: one source only: there is nothing to permute")
-    vit = build("vit_event", 1, 1, 2000, 1000.0, weights=weights).vit
+    vit = build("vit_event", 1, 1, 2000, 1000.0, weights=weights).get_submodule("vit")
     rows = drawn(windows.table, "source", n_windows, cfg.seed)
     transform = MorletMap(windows.n_times, windows.sfreq, n_freqs=224, fmin=10, fmax=min(300, windows.sfreq / 2))
     embedded = np.concatenate([embedding(vit, transform, windows.signals(rows[[i]])) for i in range(len(rows))])
@@ -96,7 +96,7 @@ def permutation_test(table: pd.DataFrame, n_permutations: int, permute: str, see
 
     rng = np.random.default_rng(seed)
     observed = homogeneity_score(table["source"], table["cluster"])
-    owners, sources = (table.groupby("person")["source"].first().pipe(lambda s: (s.index, s.to_numpy())))
+    owners, sources = table.groupby("person")["source"].first().pipe(lambda s: (s.index, s.to_numpy()))
     position = pd.Index(owners).get_indexer(table["person"])
     permuted = np.empty(n_permutations)
     for i in range(n_permutations):

@@ -41,5 +41,7 @@ def windows_of(cfg: DictConfig) -> Windows:
 def drawn(table: pd.DataFrame, column: str, n: int, seed: int) -> pd.Index:
     """Up to ``n`` rows of each value of a column, drawn without replacement, in the table's order."""
     rng = np.random.default_rng(seed)
-    chosen = [rng.choice(rows, min(n, len(rows)), replace=False) for _, rows in sorted(table.groupby(column).groups.items())]
+    chosen = [
+        rng.choice(rows, min(n, len(rows)), replace=False) for _, rows in sorted(table.groupby(column).groups.items())
+    ]
     return pd.Index(np.sort(np.concatenate(chosen)))

@@ -145,3 +145,13 @@ def test_leak_check() -> None:
     check_leaks(units, "subject")
     with pytest.raises(BenchError, match="leak: person p stands in 2 splits; nothing was trained"):
         check_leaks(units, "person")
+
+
+def test_short_recordings_can_be_left_out_of_the_test() -> None:
+    patients = pd.DataFrame({"subject": list("abcd"), "split": ["train", "train", "train", "test"]})
+    patients = patients.assign(person=patients["subject"], source="s", outcome=pd.array([True] * 4, "boolean"))
+    units = pd.DataFrame({"person": list("abcddd"), "label": [0, 1, 0, 1, 0, 1], "duration": [5.0, 5, 5, 5, 120, 119]})
+    split = official_split(units, patients, seed=0, min_test_s=120)
+    assert split.isna().tolist() == [False, False, False, True, False, True]
+    assert split[4] == "test"
+    assert official_split(units, patients, seed=0).notna().all()

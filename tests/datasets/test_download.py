@@ -212,6 +212,8 @@ def archive(members: dict[str, bytes], link: tuple[str, str] | None = None) -> b
 
 
 def test_huggingface(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the suite runs with the hub switched off; this hub is on this machine
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
     server.files["/hub/participants.tsv"] = b"participant_id\n"
     server.files["/hub/sub-x.tar"] = archive({"sub-x/ses-01/ieeg/a_ieeg.edf": blob()})
@@ -229,7 +231,9 @@ def test_huggingface(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "evil.txt").exists()
 
 
-def test_huggingface_without_the_data_set(server: Server, tmp_path: Path) -> None:
+def test_huggingface_without_the_data_set(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the suite runs with the hub switched off; this hub is on this machine
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(BenchError, match=r"a/c: cannot be fetched from Hugging Face \(.*404"):
         fetch_huggingface(tmp_path, "a/c", endpoint=server.url)
 

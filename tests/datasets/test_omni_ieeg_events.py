@@ -18,7 +18,9 @@ WINDOWS = {"window_s": 2.0, "stride_s": 2.0, "edge_s": 0.0}
 RECORDINGS = {"sub-a_ses-01": ("sub-a", "train"), "sub-b_ses-01": ("sub-b", "test"), "sub-b_ses-02": ("sub-b", "test")}
 
 
-def write_labels(root: Path, split: str, recording: str, artifact: list[int], spike: list[int], n_times: int = 2000) -> None:
+def write_labels(
+    root: Path, split: str, recording: str, artifact: list[int], spike: list[int], n_times: int = 2000
+) -> None:
     folder = root / "derivatives" / "hfo_annotation" / split
     folder.mkdir(parents=True, exist_ok=True)
     seed = sum(recording.encode())
@@ -48,7 +50,9 @@ def test_each_event_is_a_unit_that_reads_its_own_waveform(release: Path, tmp_pat
     assert units["unit_id"].is_unique
     assert windows.groupby("use").size().to_dict() == {"evaluate": 6, "train": 6}
     evaluate = windows[windows["use"] == "evaluate"].reset_index(drop=True)
-    evaluate = evaluate.assign(first=0, path=evaluate["recording"].map({name: str(f.path) for name, f in stored.items()}))
+    evaluate = evaluate.assign(
+        first=0, path=evaluate["recording"].map({name: str(f.path) for name, f in stored.items()})
+    )
     raw = pd.read_parquet(release / "derivatives/hfo_annotation/test/sub-b_ses-01_ieeg.edf.parquet")
     x, y, i = WindowDataset(evaluate, 2000)[5]
     assert (y.item(), i, tuple(x.shape)) == (1.0, 5, (1, 2000))

@@ -55,7 +55,7 @@ def test_without_a_list_the_cohort_stays(tmp_path: Path) -> None:
     [
         (line("sub-b_ses-01_run-01", "seizure", "train"), "label 'seizure': unknown"),
         (
-            line("sub-a_ses-01_task-ictal_run-01", "ictal", "train") + line("sub-a_ses-01_task-interictal_run-01", "interictal", "test"),
+            "".join(line(name, "ictal", split) for name, split in zip(RECORDINGS, ("train", "test"), strict=False)),
             "patient sub-a stands in two splits",
         ),
         (line("sub-z_ses-01_run-01", "ictal", "train"), "no recording is left"),
@@ -74,6 +74,8 @@ def test_unknown_states_have_no_label() -> None:
 
 
 def test_regions_are_numbered_as_published() -> None:
-    units = pd.DataFrame({"anatomical": pd.array(["insula", "WM", "lateralorbitofrontal", "postcentral", pd.NA], "string")})
+    units = pd.DataFrame(
+        {"anatomical": pd.array(["insula", "WM", "lateralorbitofrontal", "postcentral", pd.NA], "string")}
+    )
     assert anatomy_label(units, 5).tolist() == [4, pd.NA, 4, 2, pd.NA]
     assert anatomy_label(units, 12).tolist() == [10, 11, 6, 7, pd.NA]

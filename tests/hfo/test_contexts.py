@@ -36,7 +36,9 @@ def recording(tmp_path: Path) -> tuple[Cohort, dict[str, Stored]]:
 def write_detections(root: Path, rows: list[tuple[str, int, int, str]]) -> None:
     folder = root / "derivatives" / "hfo" / "sub-a" / "ses-01" / "ieeg"
     folder.mkdir(parents=True)
-    pd.DataFrame(rows, columns=["name", "start", "end", "detector"]).to_csv(folder / "sub-a_ses-01_ieeg.csv", index=False)
+    pd.DataFrame(rows, columns=["name", "start", "end", "detector"]).to_csv(
+        folder / "sub-a_ses-01_ieeg.csv", index=False
+    )
 
 
 def test_detected_bursts_stand_in_the_middle_of_their_contexts(recording: tuple[Cohort, dict[str, Stored]]) -> None:
@@ -64,7 +66,9 @@ def test_kept_detections_are_read_again(recording: tuple[Cohort, dict[str, Store
     assert not (second["start"] > 15).any()
 
 
-def test_overlapping_detections_are_one_event_unless_kept(recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path) -> None:
+def test_overlapping_detections_are_one_event_unless_kept(
+    recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path
+) -> None:
     cohort, stored = recording
     rows = [("A1", 9980, 10020, "ste"), ("A1", 10000, 10060, "mni"), ("A1", 10000, 10060, "hil")]
     rows += [("A1", 15000, 15040, "ste"), ("A2", 10000, 10040, "ste"), ("bad", 10000, 10040, "ste")]
@@ -78,7 +82,9 @@ def test_overlapping_detections_are_one_event_unless_kept(recording: tuple[Cohor
     assert units["label"].tolist() == [0, 0]
 
 
-def test_rate_counts_the_time_in_which_events_can_be_counted(recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path) -> None:
+def test_rate_counts_the_time_in_which_events_can_be_counted(
+    recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path
+) -> None:
     cohort, stored = recording
     write_detections(tmp_path, [("A1", start, start + 40, "ste") for start in (950, 1000, 5000, 28_960, 29_005)])
     units, windows = event_contexts(cohort, stored, **WINDOWS, detections="released")
@@ -89,7 +95,9 @@ def test_rate_counts_the_time_in_which_events_can_be_counted(recording: tuple[Co
     np.testing.assert_allclose(rates["total"] / rates["size"], [2 / (28 / 60), 0])
 
 
-def test_no_event_at_all_and_unknown_rules_are_clear(recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path) -> None:
+def test_no_event_at_all_and_unknown_rules_are_clear(
+    recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path
+) -> None:
     cohort, stored = recording
     write_detections(tmp_path, [("A1", 10, 50, "ste")])
     with pytest.raises(BenchError, match="no event in 1 recordings"):

@@ -23,7 +23,9 @@ def data_of(folder: Path, seed: int = 0) -> WindowDataModule:
     signals = (rng.standard_normal((N_CHANNELS, N_TIMES)) * (1 + 4 * label[:, None])).astype(np.float32)
     stored = write_store(folder / "x.h5", [signals], [str(i) for i in range(N_CHANNELS)], SFREQ, {})
     split = np.where(np.arange(N_CHANNELS) < 60, "train", np.where(np.arange(N_CHANNELS) < 75, "val", "test"))
-    windows = pd.DataFrame({"row": np.arange(N_CHANNELS), "label": label, "split": split, "start": 0.0, "duration": 4.0})
+    windows = pd.DataFrame(
+        {"row": np.arange(N_CHANNELS), "label": label, "split": split, "start": 0.0, "duration": 4.0}
+    )
     windows["unit_id"] = windows["sample_id"] = windows["row"].astype(str)
     windows["path"] = str(stored.path)
     both = pd.concat([windows.assign(use=use) for use in ("train", "evaluate")], ignore_index=True)

@@ -25,10 +25,10 @@ def test_clusters_that_are_the_sources_are_found() -> None:
 def test_clusters_of_persons_fool_the_exchange_of_windows_only() -> None:
     rng = np.random.default_rng(0)
     of_windows, of_persons = [], []
-    for _ in range(40):
+    for _ in range(20):
         table = table_of(rng.integers(0, 4, 16).repeat(5))
-        of_windows.append(permutation_test(table, 99, "window", 0)["p"].iloc[0])
-        of_persons.append(permutation_test(table, 99, "person", 0)["p"].iloc[0])
+        of_windows.append(permutation_test(table, 39, "window", 0)["p"].iloc[0])
+        of_persons.append(permutation_test(table, 39, "person", 0)["p"].iloc[0])
     assert np.mean(np.array(of_windows) <= 0.05) > 0.5
     assert np.mean(np.array(of_persons) <= 0.05) < 0.2
 

@@ -52,13 +52,19 @@ def test_cards_have_the_published_sizes(name: str) -> None:
 def test_every_event_model_scores_regions_by_its_events() -> None:
     files = (card_root() / "conf" / "event_scoring").glob("region_*.yaml")
     assert {file.stem.removeprefix("region_") for file in files} == EVENT_MODELS.keys()
-    reads = {name for name in cards("model") if "window_s: 2\n" in (card_root() / "conf" / "model" / f"{name}.yaml").read_text()}
+    reads = {
+        name
+        for name in cards("model")
+        if "window_s: 2\n" in (card_root() / "conf" / "model" / f"{name}.yaml").read_text()
+    }
     assert reads == EVENT_MODELS.keys()
 
 
 @pytest.mark.parametrize("name", SEGMENT_MODELS | EVENT_MODELS)
 def test_one_step_from_a_composed_run_changes_every_trained_parameter(name: str) -> None:
-    cfg = compose_config([*small(name), "task=events", "task.window_s=4" if name in SEGMENT_MODELS else "task.window_s=2"])
+    cfg = compose_config(
+        [*small(name), "task=events", "task.window_s=4" if name in SEGMENT_MODELS else "task.window_s=2"]
+    )
     n_times = round(cfg.task.window_s * 1000)
     torch.manual_seed(0)
     net = build_net(plain(cfg.model.net), 1, len(cfg.task.classes), n_times, 1000.0)
@@ -77,7 +83,9 @@ def test_one_step_from_a_composed_run_changes_every_trained_parameter(name: str)
     optimizer.step()
     same = [key for key, value in net.named_parameters() if key in before and torch.equal(value, before[key])]
     assert not same
-    steps = [float((value.detach() - before[key]).abs().max()) for key, value in net.named_parameters() if key in before]
+    steps = [
+        float((value.detach() - before[key]).abs().max()) for key, value in net.named_parameters() if key in before
+    ]
     assert max(steps) == pytest.approx(3e-4, rel=0.05)  # Adam's first step is the learning rate
 
 

@@ -1,0 +1,42 @@
+"""`python -m omni_bench.report cohort`: a dataset's counts beside the published ones."""
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from omni_bench.cli import main_of
+from omni_bench.errors import BenchError
+from omni_bench.explain import near
+
+USAGE = """
+python -m omni_bench.report cohort                                  Tables 1-3 and task cohorts, on the demo cohort
+python -m omni_bench.report cohort dataset=omni_ieeg paths.data=DIR  the same from whatever of the release is present
+"""
+
+
+def _report(cfg: DictConfig) -> None:
+    if cfg.report not in REPORTS:
+        raise BenchError(f"report={cfg.report}: no such report{near(cfg.report, REPORTS)}")
+    REPORTS[cfg.report](cfg)
+
+
+def _cohort(cfg: DictConfig) -> None:
+    from omni_bench.files import write_atomically
+    from omni_bench.results.cohort_tables import cohort_tables
+    from omni_bench.results.console import print_cohort
+    from omni_bench.steps import open_cohort
+
+    cohort = open_cohort(cfg)
+    table = cohort_tables(cohort)
+    file = Path(cfg.paths.output_dir).expanduser() / cfg.dataset.name / "cohort.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, table.to_csv(index=False))
+    print_cohort(table, cohort.excluded, file)
+
+
+REPORTS = {"cohort": _cohort}
+
+main = main_of(_report, "report", USAGE)
+
+if __name__ == "__main__":
+    main()
