@@ -45,7 +45,7 @@ def prepare_hydra() -> None:
 def overrides_from(arguments: Sequence[str]) -> list[str]:
     """Command-line arguments as Hydra is to see them.
 
-    `experiment=x` names a file of `experiments/`; a bare word is the report that is asked for; path-like values are quoted.
+    `experiment=x` names a file of `experiments/`; path-like values are quoted.
 
     Raises
     ------
@@ -54,8 +54,6 @@ def overrides_from(arguments: Sequence[str]) -> list[str]:
     """
     overrides = []
     for argument in arguments:
-        if re.fullmatch(r"[a-z_]+", argument):
-            argument = f"report={argument}"
         if named := re.fullmatch(r"\+{0,2}experiment=(.*)", argument):
             if "," in named[1] or "*" in named[1]:
                 raise BenchError(f"{argument}: one experiment at a time; start the command once for each")
@@ -68,8 +66,13 @@ def overrides_from(arguments: Sequence[str]) -> list[str]:
     return overrides
 
 
-def main_of(command: Callable[[DictConfig], Any], config_name: str, usage: str) -> Callable[[], None]:
-    """The console entry of a command that is called with the composed configuration, once per run of a sweep."""
+def main_of(
+    command: Callable[[DictConfig], Any], config_name: str, usage: str, positional: str | None = None
+) -> Callable[[], None]:
+    """The console entry of a command that is called with the composed configuration, once per run of a sweep.
+
+    ``positional`` is the key that a first argument without ``=`` sets.
+    """
 
     failures: list[BenchError] = []
 
@@ -92,7 +95,10 @@ def main_of(command: Callable[[DictConfig], Any], config_name: str, usage: str) 
         os.environ["HYDRA_FULL_ERROR"] = "1"
         conf = card_root() / "conf"
         try:
-            sys.argv[1:] = overrides_from(sys.argv[1:])
+            arguments = sys.argv[1:]
+            if positional and arguments and re.fullmatch(r"\w+", arguments[0]):
+                arguments[0] = f"{positional}={arguments[0]}"
+            sys.argv[1:] = overrides_from(arguments)
             prepare_hydra()
             hydra.main(version_base="1.3", config_path=str(conf), config_name=config_name)(job)()
             if failures:

@@ -36,7 +36,7 @@ def _cohort(cfg: DictConfig) -> None:
 
 REPORTS = {"cohort": _cohort}
 
-main = main_of(_report, "report", USAGE)
+main = main_of(_report, "report", USAGE, positional="report")
 
 if __name__ == "__main__":
     main()

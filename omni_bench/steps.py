@@ -80,9 +80,10 @@ def open_cohort(cfg: DictConfig) -> Cohort:
     if cfg.dataset.synthetic:
         acquire(cfg)
     if not root.is_dir():
+        demo = "demo_eeg" if cfg.dataset.family == "scalp" else "demo_ieeg"
         raise BenchError(
             f"dataset={cfg.dataset.name}: no folder {root}: put the data there, name their folder with paths.data=, "
-            f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset=demo_ieeg needs none"
+            f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset={demo} needs none"
         )
     return instantiate(cfg.dataset.read)(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
 

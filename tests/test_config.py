@@ -23,7 +23,7 @@ def run_cli(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPro
 def test_demo_reduces_the_papers_settings() -> None:
     cfg = compose_config()
     assert (cfg.dataset.name, cfg.task.window_s, cfg.reduced) == ("demo_ieeg", 10.0, True)
-    assert (cfg.trainer.batch_size, cfg.model.optimizer.lr, cfg.model.net.n_freqs) == (32, 3e-4, 224)
+    assert (cfg.trainer.batch_size, cfg.model.optimizer.lr, cfg.model.net.n_freqs) == (16, 3e-4, 224)
 
 
 def test_real_data_get_the_papers_settings() -> None:

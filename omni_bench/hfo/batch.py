@@ -17,12 +17,15 @@ from omni_bench.data.cohort import Cohort
 from omni_bench.data.recording import Recording, open_recording, recording_files
 from omni_bench.data.store import source_fingerprint
 from omni_bench.errors import BenchError
+from omni_bench.explain import near
 from omni_bench.hfo.bids import write_events
 from omni_bench.hfo.detection import detect, detect_stream
 from omni_bench.hfo.events import combine, rates
 from omni_bench.hfo.figures import rates_figure
+from omni_bench.hfo.parameters import parameters
 
 log = logging.getLogger(__name__)
+RULES = ("union", "intersection", "majority")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Settings:
     compat: str | None = None
     chunk_s: float = 60.0
     params: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise BenchError(f"detect.rule={self.rule}: no such rule{near(self.rule, RULES)}")
+        for name in self.detectors:
+            parameters(name, self.params.get(name, {}))
 
 
 @dataclass(frozen=True)

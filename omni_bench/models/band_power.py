@@ -1,9 +1,13 @@
 """Band power with logistic regression: the yardstick beside every network."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 from scipy.signal import welch
+from torch import Tensor, nn
 
 from omni_bench.data.datamodule import WindowDataModule, WindowDataset
 
@@ -28,6 +32,28 @@ def log_band_power(signal: NDArray[np.float32], sfreq: float) -> NDArray[np.floa
     bands = [(freqs >= low) & (freqs < high) for low, high in BANDS.values() if low < sfreq / 2]
     power = np.stack([density[..., band].mean(axis=-1) for band in bands if band.any()], axis=-1)
     return np.log10(np.maximum(power, np.finfo(np.float64).tiny))
+
+
+class BandPower(nn.Module):
+    """Log band power of every channel, for `omni_bench.modules.classical` and its estimator; nothing in it trains.
+
+    Parameters
+    ----------
+    n_chans, n_outputs, n_times, sfreq
+        Any; ``n_outputs`` is the estimator's own affair.
+    estimator
+        A classifier of scikit-learn.
+    """
+
+    def __init__(
+        self, n_chans: int, n_outputs: int, n_times: int, sfreq: float, *, compat: str | None = None, estimator: Any
+    ) -> None:
+        super().__init__()
+        self.sfreq, self.estimator = sfreq, estimator
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Windows ``(batch, n_chans, n_times)`` µV → ``(batch, n_chans * n_bands)``."""
+        return torch.from_numpy(log_band_power(x.numpy(), self.sfreq)).flatten(1).float()
 
 
 def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFrame:

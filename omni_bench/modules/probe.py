@@ -29,7 +29,8 @@ class LinearProbe(LightningLearner):
     """
 
     def __init__(self, net: nn.Module, *, head_optimizer: Any, optimizer: Any, **settings: Any) -> None:
-        self.backbone, self.embedded_data = net.eval().requires_grad_(False), None
+        self.backbone = net.eval().requires_grad_(False)
+        self.embedded_data: EmbeddedDataModule | None = None
         super().__init__(_head_alone(net), optimizer=head_optimizer, **settings)
 
     def fit(self, data: WindowDataModule) -> None:
@@ -64,7 +65,7 @@ class EmbeddedDataModule(WindowDataModule):
         self.rows = pd.Series(range(len(windows)), index=windows["sample_id"])
 
     def dataset(self, windows: pd.DataFrame) -> Dataset[tuple[Tensor, Tensor, int]]:
-        rows = torch.from_numpy(self.rows[windows["sample_id"]].to_numpy())
+        rows = torch.from_numpy(self.rows[windows["sample_id"]].to_numpy(copy=True))
         labels = windows["label"].astype("Float64").to_numpy("float32", na_value=float("nan"))
         return _Rows(self.embeddings[rows], torch.from_numpy(labels))
 
@@ -94,4 +95,4 @@ def _head_alone(net: nn.Module) -> nn.Module:
     """The final layer under the name that it has in its network, so that a checkpoint says whose it is."""
     head = nn.Sequential(OrderedDict([(net.head_name, head_of(net).requires_grad_(True))]))  # type: ignore[list-item]
     head.head_name = net.head_name
-    return head
+    return head.train()

@@ -36,8 +36,8 @@ def print_result(result: dict[str, Any], folder: Path) -> None:
     marks = [mark for mark in ("synthetic", "reduced") if result[mark]]
     if marks:
         console.print(f"{' and '.join(marks)} run: not a benchmark result", style="yellow")
-    for name in ("result.json", "predictions.parquet", "report.html"):
-        if (folder / name).is_file():
+    for name in ("result.json", "predictions.parquet", "figures", "report.html"):
+        if (folder / name).exists():
             console.print(str(folder / name), highlight=False, soft_wrap=True)
 
 

@@ -113,7 +113,7 @@ def test_recordings_with_other_channels(tmp_path: Path, names: dict[str, list[st
 def test_the_tasks_channels(tmp_path: Path) -> None:
     cohort, stored = cohort_of(tmp_path, events(onset=[0.0]))
     trial_windows(cohort, stored, **TIMES, labels=LABELS, channels=["FP1", "C3"])
-    with pytest.raises(BenchError, match="a: .*another order"):
+    with pytest.raises(BenchError, match=r"a: .*another order"):
         trial_windows(cohort, stored, **TIMES, labels=LABELS, channels=["C3", "FP1"])
 
 
@@ -126,7 +126,9 @@ def test_the_tasks_channels(tmp_path: Path) -> None:
         (events(onset=[19.0]), {"labels": LABELS}, "shorter window"),
     ],
 )
-def test_refuses(tmp_path: Path, table: dict[str, list[object]] | None, options: dict[str, object], message: str) -> None:
+def test_refuses(
+    tmp_path: Path, table: dict[str, list[object]] | None, options: dict[str, object], message: str
+) -> None:
     cohort, stored = cohort_of(tmp_path, table)
     with pytest.raises(BenchError, match=message):
         trial_windows(cohort, stored, **TIMES, **options)  # type: ignore[arg-type]

@@ -28,7 +28,12 @@ def test_tables(root: Path) -> None:
         ["sub-2", "sub-2", "mine", "female"],
     ]
     first = cohort.recordings.iloc[0]
-    assert (first["recording"], first["sfreq"], first["duration"], first["line_freq"]) == ("sub-1_task-rest", 200, 10, 50)
+    assert (first["recording"], first["sfreq"], first["duration"], first["line_freq"]) == (
+        "sub-1_task-rest",
+        200,
+        10,
+        50,
+    )
     channels = cohort.channels[cohort.channels["recording"] == "sub-1_task-rest"]
     assert channels["channel"].tolist() == ["FP1", "C3"]
     assert channels["good"].tolist() == [True, False]

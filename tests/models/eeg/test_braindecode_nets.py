@@ -9,9 +9,10 @@ import torch
 from golden_eeg import Golden, assert_gradients
 
 from omni_bench.errors import BenchError
-from omni_bench.models.braindecode_nets import BENDR_CHANNELS, BIPOLAR, Bendr, Biot, CBraMod, Labram, Reve
+from omni_bench.models.braindecode_nets import BENDR_CHANNELS, BIPOLAR, Bendr, Biot, CBraMod, Labram
 from omni_bench.models.electrodes import standard_positions
 from omni_bench.models.foundation import FoundationModel
+from omni_bench.models.reve import Reve
 from omni_bench.models.weights import load_starting_weights
 from tests.weights import formula_weight
 
@@ -43,7 +44,7 @@ def with_official_weights(net: FoundationModel, stored: Golden, folder: Path, pr
     torch.save({"model": state}, file)
     model = type(net).__name__.lower()
     report = load_starting_weights(net, {"name": model, "weights": str(file), "min_matched": 0.9})
-    assert report["missing"] == ["head.bias", "head.weight"]
+    assert {name for name in report["missing"] if not name.endswith(".pe")} == {"head.bias", "head.weight"}
     assert report["mismatched"] == []
     ends = {name.rpartition("backbone.")[2].removeprefix("encoder.c") for name in report["unexpected"]}
     assert len(ends) == len(NO_COUNTERPART[model])
@@ -72,7 +73,7 @@ def test_labram_normalises_the_mean_by_default(golden: Path, tmp_path: Path) -> 
         with_official_weights(Labram(3, 1, 400, 200, names, compat=c), stored, tmp_path) for c in (None, "reference")
     )
     backbone = ours.backbone
-    ids = torch.tensor([0, 40, 42, 82])  # rows of the official table: 1 + place in its list of names
+    ids = torch.tensor([0, 40, 42, 81])  # rows of the official table: 1 + place in its list of names
     assert torch.equal(ours.input_chans, ids)
     backbone.fc_norm = torch.nn.Identity()
     mean = backbone.forward_features(x / 100, ids, return_patch_tokens=True).mean(1)
@@ -136,6 +137,7 @@ def test_cbramod(golden: Path, tmp_path: Path, case: str) -> None:
         torch.testing.assert_close(mean.eval().embed(x), embedding.unflatten(1, (20, 200)).mean(1))
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_bendr_without_the_final_norm(golden: Path, tmp_path: Path) -> None:
     stored, case = Golden(golden / "eeg" / "bendr"), "backbone_20ch_1000"

@@ -1,0 +1,97 @@
+"""Whole runs on a small scalp cohort."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from omni_bench import api
+from omni_bench.datasets.demo_eeg import write_demo_eeg
+from omni_bench.locate import card_root
+
+SCALP = sorted(f.stem for f in (card_root() / "conf" / "model").glob("*.yaml") if "family: scalp" in f.read_text())
+NETWORKS = [name for name in SCALP if name != "band_power"]
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Overrides that put data, cache and outputs into temporary folders."""
+    folder = tmp_path_factory.mktemp("scalp")
+    write_demo_eeg(folder / "demo_eeg", n_persons=10)
+    paths = [f"paths.cache={folder}/cache", f"paths.output_dir={folder}/outputs"]
+    return [f"dataset.root={folder}/demo_eeg", *paths, "trainer.progress=false", "n_boot=20"]
+
+
+def run(*overrides: str) -> tuple[dict[str, Any], Path]:
+    result = api.run(overrides)
+    cfg = api.compose_config(overrides)
+    return result, Path(cfg.paths.output_dir) / cfg.run_name
+
+
+def test_hands_are_told_apart_in_unseen_persons(workplace: list[str]) -> None:
+    result, folder = run("task=demo_hands", *workplace)
+    assert result["metrics"]["balanced_accuracy"]["value"] > 0.65
+    assert result["metrics"]["auc"]["value"] > 0.7
+    assert result["counts"]["test"]["per_class"] == {"left_hand": 20, "right_hand": 20}
+    assert (result["protocol"], result["adaptation"], result["synthetic"]) == ("cross_subject", "classical", True)
+    units = pd.read_parquet(folder / "units.parquet")
+    assert units.groupby("person")["split"].nunique().max() == 1
+    assert units.groupby("split")["person"].nunique().to_dict() == {"test": 1, "train": 8, "val": 1}
+
+
+def test_trials_of_a_person_are_split_by_multi_subject(workplace: list[str]) -> None:
+    result, folder = run("task=demo_hands", "protocol=multi_subject", *workplace)
+    assert result["metrics"]["balanced_accuracy"]["value"] > 0.65
+    units = pd.read_parquet(folder / "units.parquet")
+    counts = units.groupby(["split", "person"]).size()
+    assert {split: set(counts[split]) for split in counts.index.levels[0]} == {"train": {32}, "val": {4}, "test": {4}}
+
+
+def test_stored_signals_are_preprocessed_at_the_models_rate(workplace: list[str]) -> None:
+    from omni_bench.data.store import map_signal, open_store
+
+    run("task=demo_hands", *workplace)
+    cache = Path(next(item for item in workplace if item.startswith("paths.cache=")).partition("=")[2])
+    file = sorted((cache / "store" / "demo_eeg").glob("*.h5"))[0]
+    stored, signal = open_store(file), map_signal(file)
+    assert stored.sfreq == 200
+    np.testing.assert_allclose(signal.mean(axis=0), 0, atol=1e-2)  # average reference
+    spectrum = np.abs(np.fft.rfft(signal[0]))
+    freqs = np.fft.rfftfreq(signal.shape[1], 1 / 200)
+    at_line = spectrum[np.abs(freqs - 50) < 0.3].max()
+    assert at_line < spectrum[(freqs > 40) & (freqs < 48)].max()
+    assert spectrum[freqs > 90].max() < 0.05 * spectrum[(freqs > 8) & (freqs < 12)].max()
+
+
+@pytest.mark.slow
+def test_vigilance_is_predicted_in_unseen_persons(workplace: list[str]) -> None:
+    result, folder = run("task=demo_vigilance", "trainer.max_epochs=25", *workplace)
+    assert result["metrics"]["pearson"]["value"] > 0.4
+    predictions, units = (pd.read_parquet(folder / f"{name}.parquet") for name in ("predictions", "units"))
+    test = predictions[predictions["split"] == "test"].merge(units[["unit_id", "target"]], on="unit_id")
+    expected = np.corrcoef(test["prediction"], test["target"])[0, 1]
+    assert result["metrics"]["pearson"]["value"] == pytest.approx(expected)
+    assert (folder / "report.html").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", NETWORKS)
+def test_linear_probe_of_every_model(workplace: list[str], model: str) -> None:
+    few = ["protocol=few_shot", "protocol.split.fraction=0.05", "trainer.max_epochs=2"]
+    result, folder = run("task=demo_hands", f"model={model}", "adaptation=linear_probe", *few, *workplace)
+    assert result["status"] == "completed"
+    assert result["weights"]["source"] == "random"
+    assert result["counts"]["train"]["per_class"] == {"left_hand": 8, "right_hand": 8}
+    predictions = pd.read_parquet(folder / "predictions.parquet")
+    assert np.isfinite(predictions[["prob_left_hand", "prob_right_hand"]]).all(axis=None)
+    assert predictions["prob_right_hand"].std() > 0  # the windows are not all one to the network
+    assert (predictions["split"] == "test").sum() == 40
+
+
+def test_zero_shot(workplace: list[str]) -> None:
+    result, folder = run("task=demo_hands", "model=eegnet", "adaptation=zero_shot", *workplace)
+    predictions = pd.read_parquet(folder / "predictions.parquet")
+    assert set(predictions["prob_left_hand"]) == {0.0, 1.0}
+    assert 0.2 < result["metrics"]["balanced_accuracy"]["value"] < 0.8
