@@ -157,9 +157,12 @@ def test_event_models_refuse_windows_of_other_tasks() -> None:
 
 def test_regions_by_events_start_from_the_one_finished_run(tmp_path: Path) -> None:
     overrides = ["task=region", "model=pyhfo_omni", f"paths.output_dir={tmp_path}"]
-    with pytest.raises(BenchError, match="no finished runs of seed 0 below .*events/pyhfo_omni/official_split"):
+    with pytest.raises(BenchError, match=r"no finished runs of seed 0 below .*events/pyhfo_omni/official_split"):
         compose_config(overrides)
-    runs = [tmp_path / f"demo_ieeg/events/pyhfo_omni/official_split/from_scratch/{name}" for name in ("seed-0-a", "seed-0-b")]
+    runs = [
+        tmp_path / f"demo_ieeg/events/pyhfo_omni/official_split/from_scratch/{name}"
+        for name in ("seed-0-a", "seed-0-b")
+    ]
     for run, status in zip(runs, ("completed", "failed"), strict=True):
         (run / "checkpoints").mkdir(parents=True)
         (run / "checkpoints" / "best.ckpt").write_bytes(b"weights")

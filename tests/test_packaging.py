@@ -25,7 +25,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_wheel_equals_the_tree(wheel: Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    tracked = subprocess.run(["git", "ls-files", "omni_bench", "conf", "experiments"], cwd=ROOT, capture_output=True, text=True, check=False)
+    tracked = subprocess.run(
+        ["git", "ls-files", "omni_bench", "conf", "experiments"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if tracked.returncode:
         pytest.skip("not a git checkout: no list of the files that belong to the project")
     names = tracked.stdout.split()
@@ -36,7 +38,15 @@ def test_wheel_equals_the_tree(wheel: Path) -> None:
 def test_wheel_composes_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
-    command = [sys.executable, "-c", "import omni_bench.__main__ as m; m.main()", "model=timeconv_cnn", "--cfg", "job", "--resolve"]
+    command = [
+        sys.executable,
+        "-c",
+        "import omni_bench.__main__ as m; m.main()",
+        "model=timeconv_cnn",
+        "--cfg",
+        "job",
+        "--resolve",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

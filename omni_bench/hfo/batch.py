@@ -81,7 +81,11 @@ class Job:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        return {"source": source_fingerprint(recording_files(self.path)), "channels": self.ch_names, **asdict(self.settings)}
+        return {
+            "source": source_fingerprint(recording_files(self.path)),
+            "channels": self.ch_names,
+            **asdict(self.settings),
+        }
 
 
 def jobs_of(cohort: Cohort, settings: Settings, folder: Path, skip_broken: bool) -> list[Job]:
@@ -170,7 +174,9 @@ def _events(recording: Recording, settings: Settings) -> pd.DataFrame:
         params = settings.params.get(detector, {})
         if settings.compat == "reference":
             signal = recording.read()
-            found = detect(signal, recording.sfreq, recording.ch_names, detector, "reference", band=settings.band, **params)
+            found = detect(
+                signal, recording.sfreq, recording.ch_names, detector, "reference", band=settings.band, **params
+            )
         else:
             found = detect_stream(
                 recording.read,
@@ -189,7 +195,7 @@ def _events(recording: Recording, settings: Settings) -> pd.DataFrame:
 def _without_broken(recording: Recording, job: Job) -> Recording:
     """The recording without channels that are flat or hold values that are no numbers."""
     step = round(job.settings.chunk_s * recording.sfreq)
-    low, high = np.inf, -np.inf
+    low, high = np.full(len(recording.ch_names), np.inf), np.full(len(recording.ch_names), -np.inf)
     for start in range(0, recording.n_times, step):
         block = recording.read(start, min(start + step, recording.n_times))
         low, high = np.minimum(low, block.min(axis=1)), np.maximum(high, block.max(axis=1))

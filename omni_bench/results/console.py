@@ -80,7 +80,7 @@ def print_cohort(table: "pd.DataFrame", excluded: list[dict[str, Any]], file: Pa
     for name, part in table.groupby("table", sort=False):
         title = f"Table {name}" if str(name).isdigit() else str(name)
         shown = Table(title=f"{title}: ours | published", title_justify="left")
-        wide = part.pivot_table(index=["split", "source"], columns="quantity", values=["ours", "published"], sort=False, dropna=False)
+        wide = part.pivot_table(["ours", "published"], ["split", "source"], "quantity", sort=False, dropna=False)
         quantities = list(dict.fromkeys(part["quantity"]))
         for column in ("split", "source", *quantities):
             shown.add_column(column.replace("_", " "), justify="left" if column in ("split", "source") else "right")

@@ -41,7 +41,9 @@ def test_planted_oscillations_are_found(demo: tuple[pd.DataFrame, Path, Path]) -
     for row in summary.itertuples():
         truth = pd.read_csv(root / "derivatives" / "truth" / f"{row.recording}_events.tsv", sep="\t")
         truth = truth[truth["kind"].isin(["spk_ripple", "ripple", "fast_ripple"])]
-        truth = truth.assign(start=(truth["onset"] * SFREQ).round(), end=((truth["onset"] + truth["duration"]) * SFREQ).round())
+        truth = truth.assign(
+            start=(truth["onset"] * SFREQ).round(), end=((truth["onset"] + truth["duration"]) * SFREQ).round()
+        )
         found = read_events(row.table)
         truth = truth[truth["channel"].isin(found["channel"])]
         recalls.append(match(found, truth.reset_index(drop=True)).recall)
@@ -75,7 +77,9 @@ def test_the_table_is_that_of_detect(edf: Path, tmp_path: Path) -> None:
     detect_recordings([job_of(edf, tmp_path, ch_names=("A1", "A2"))], "raise")
     signal = open_recording(edf, ["A1", "A2"]).read()
     expected = detect(signal, SFREQ, ["A1", "A2"], "ste")
-    pd.testing.assert_frame_equal(read_events(tmp_path / "one_events.tsv")[expected.columns.tolist()], expected, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        read_events(tmp_path / "one_events.tsv")[expected.columns.tolist()], expected, check_dtype=False
+    )
 
 
 def test_done_recordings_are_not_detected_again(edf: Path, tmp_path: Path) -> None:
@@ -89,6 +93,8 @@ def test_done_recordings_are_not_detected_again(edf: Path, tmp_path: Path) -> No
 
 
 def test_rate_too_low_for_the_band_is_refused(tmp_path: Path) -> None:
-    write_edf(tmp_path / "slow.edf", np.random.default_rng(0).standard_normal((1, 2000)).astype(np.float32), 200.0, ["A1"])
+    write_edf(
+        tmp_path / "slow.edf", np.random.default_rng(0).standard_normal((1, 2000)).astype(np.float32), 200.0, ["A1"]
+    )
     with pytest.raises(BenchError, match="200 Hz is too low"):
         detect_recordings([job_of(tmp_path / "slow.edf", tmp_path)], "raise")
