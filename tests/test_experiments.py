@@ -97,11 +97,17 @@ def test_regions_by_the_events_of_a_finished_run(workplace: list[str]) -> None:
     assert events["threshold"] is None
 
 
-def test_every_event_of_the_truth_can_be_told_from_an_artifact(workplace: list[str]) -> None:
-    result, _ = run(
-        [*workplace, "task=events", *small("pyhfo_omni"), "trainer.max_epochs=4", "trainer.time_reversal=0.5"]
-    )
-    assert result["metrics"]["auc"]["value"] > 0.85
+def test_labels_belong_to_their_waveforms(workplace: list[str]) -> None:
+    auc = run([*workplace, "task=events", *small("handcrafted_logreg")])[0]["metrics"]["auc"]
+    assert auc["ci_low"] > 0.5  # labels that stand beside other waveforms give 0.5
+
+
+def test_time_reversal_reaches_training(few_patients: list[str]) -> None:
+    events = [*few_patients, "task=events", *small("timesnet")]
+    (_, plain), (_, reversed_) = run(events), run([*events, "trainer.time_reversal=0.5"])
+    ours, theirs = (pd.read_parquet(folder / "predictions.parquet") for folder in (plain, reversed_))
+    assert ours["sample_id"].equals(theirs["sample_id"])
+    assert (ours["prob_artifact"] - theirs["prob_artifact"]).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize(
