@@ -17,6 +17,11 @@ Other commands: python -m omni_bench.prepare --help
 
 
 def _run(cfg: DictConfig) -> dict[str, Any]:
+    from omni_bench.results.console import finished_result
+
+    # a sweep that is started again should not import torch to find that there is nothing to do
+    if (finished := finished_result(cfg)) is not None:
+        return finished
     from omni_bench.pipeline import run
 
     return run(cfg)

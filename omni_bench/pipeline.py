@@ -1,6 +1,5 @@
 """The story of one run."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,8 @@ from omni_bench.data.splits import check_leaks
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import evaluate
 from omni_bench.files import write_atomically, write_table
-from omni_bench.results.console import print_result
-from omni_bench.results.record import Record, read_record
+from omni_bench.results.console import finished_result, print_result
+from omni_bench.results.record import Record
 from omni_bench.results.report import write_report
 from omni_bench.steps import (
     baseline_metrics,
@@ -27,8 +26,6 @@ from omni_bench.steps import (
     split_of,
 )
 
-log = logging.getLogger(__name__)
-
 
 def run(cfg: DictConfig) -> dict[str, Any]:
     """Run what a composed configuration says, or recognise that it is done.
@@ -42,12 +39,9 @@ def run(cfg: DictConfig) -> dict[str, Any]:
     BenchError
         Something that the user can mend; the record then says ``failed`` and why.
     """
-    folder = Path(cfg.paths.output_dir).expanduser() / cfg.run_name
-    finished = read_record(folder)
-    if finished and finished["status"] == "completed":
-        log.info("already done: nothing to compute")
-        print_result(finished, folder)
+    if (finished := finished_result(cfg)) is not None:
         return finished
+    folder = Path(cfg.paths.output_dir).expanduser() / cfg.run_name
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
     record = Record(folder, **identity_of(cfg))

@@ -8,11 +8,25 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from omni_bench.results.record import read_record
+
 if TYPE_CHECKING:
     import pandas as pd
+    from omegaconf import DictConfig
 
     from omni_bench.data.cohort import Cohort
     from omni_bench.data.store import Stored
+
+
+def finished_result(cfg: "DictConfig") -> dict[str, Any] | None:
+    """The result of a run that is already done, printed; None where there is still something to do."""
+    folder = Path(cfg.paths.output_dir).expanduser() / cfg.run_name
+    finished = read_record(folder)
+    if finished is None or finished["status"] != "completed":
+        return None
+    print("already done: nothing to compute")
+    print_result(finished, folder)
+    return finished
 
 
 def print_result(result: dict[str, Any], folder: Path) -> None:
