@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from omni_bench.datasets.anatomy_labels import anatomy_label
-from omni_bench.datasets.omni_ieeg_lists import listed
+from omni_bench.datasets.omni_ieeg_lists import listed, published_list
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import state_label
 from tests.cohorts import cohort_of
@@ -43,6 +43,43 @@ def test_a_sleep_list_overrides_what_names_say(tmp_path: Path) -> None:
     file.write_text(HEADER + line("sub-b_ses-01_run-01", "sleep", "train"))
     cohort = listed(cohort_of(tmp_path, RECORDINGS), file)
     assert cohort.recordings["state"].tolist() == ["asleep"]
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        # patients, and recordings per class, of both parts, as the paper and its lists have them
+        ("ictal", {"train": (16, {"ictal": 33, "interictal": 27}), "test": (9, {"ictal": 15, "interictal": 16})}),
+        ("sleep", {"train": (13, {"sleep": 19, "awake": 7}), "test": (8, {"sleep": 11, "awake": 4})}),
+    ],
+)
+def test_published_lists_have_the_published_counts(name: str, counts: dict[str, tuple[int, dict[str, int]]]) -> None:
+    table = published_list(name)
+    assert table["recording"].is_unique
+    for split, (n_patients, n_recordings) in counts.items():
+        part = table[table["split"] == split]
+        assert part["patient"].nunique() == n_patients
+        assert part["label"].value_counts().to_dict() == n_recordings
+    assert not set(table.loc[table["split"] == "train", "patient"]) & set(
+        table.loc[table["split"] == "test", "patient"]
+    )
+
+
+def test_published_list_holds_where_the_data_bring_none(tmp_path: Path) -> None:
+    recordings = {
+        "sub-hupHUP140_ses-01_task-ictal_run-02": ("sub-hupHUP140", "train"),
+        "sub-zurich03_ses-01_run-34": ("sub-zurich03", "train"),
+        "sub-zurich03_ses-01_run-35": ("sub-zurich03", "train"),
+        "sub-sourcesinkPY19N023_ses-extraoperative_task-interictal_run-01": ("sub-sourcesinkPY19N023", "test"),
+    }
+    cohort = listed(cohort_of(tmp_path, recordings), tmp_path / "ictal_split_cross.csv")
+    found = cohort.recordings.set_index("recording")["ictal"]
+    assert found.to_dict() == dict(zip(list(recordings)[:2] + list(recordings)[3:], [True, False, False], strict=True))
+    assert cohort.patients.set_index("subject")["split"].to_dict() == {
+        "sub-hupHUP140": "test",
+        "sub-zurich03": "test",
+        "sub-sourcesinkPY19N023": "train",
+    }
 
 
 def test_without_a_list_the_cohort_stays(tmp_path: Path) -> None:
