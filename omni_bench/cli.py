@@ -22,7 +22,7 @@ from omni_bench.explain import explain
 from omni_bench.locate import card_root
 
 PATH_KEYS = re.compile(
-    r"\+{0,2}(checkpoint|recording|results|to|dataset\.root|model\.weights|paths\.\w+)=(.+)", re.DOTALL
+    r"\+{0,2}(checkpoint|recording|results|to|dataset\.root|dataset\.unit|model\.weights|paths\.\w+)=(.+)", re.DOTALL
 )
 """Keys whose values are quoted before Hydra sees them: its grammar minds `=`, blanks, brackets and other letters."""
 

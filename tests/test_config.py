@@ -138,6 +138,10 @@ def test_awkward_paths_survive_hydras_grammar(path: str) -> None:
     assert compose_config([f"paths.output_dir={path}"]).paths.output_dir == path
 
 
+def test_the_unit_that_an_error_asks_for_can_be_given() -> None:
+    assert compose_config(["dataset.unit=µV"]).dataset.unit == "µV"
+
+
 @pytest.mark.parametrize("group", ["dataset", "task", "model", "protocol", "adaptation", "trainer", "logger"])
 def test_every_card_composes(group: str) -> None:
     for name in cards(group):

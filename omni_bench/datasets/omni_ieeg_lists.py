@@ -63,8 +63,9 @@ def listed(cohort: Cohort, file: Path) -> Cohort:
         word = sorted(strange)[0]
         raise BenchError(f"{file}: label {word!r}: unknown{near(word, LABELS)}")
     splits = table.groupby("patient")["split"]
-    if (splits.nunique() > 1).any():
-        raise BenchError(f"{file}: patient {splits.nunique().idxmax()} stands in two splits: keep one")
+    n_splits = splits.nunique()
+    if (n_splits > 1).any():
+        raise BenchError(f"{file}: patient {n_splits.idxmax()} stands in two splits: keep one")
     absent = ~table["recording"].isin(cohort.recordings["recording"])
     others = cohort.recordings.loc[~cohort.recordings["recording"].isin(table["recording"]), "recording"]
     kept = cohort.without(dict.fromkeys(others, f"not in {file.name}"))
