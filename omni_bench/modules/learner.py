@@ -21,6 +21,7 @@ from torch import nn
 from omni_bench.config import file_sha256
 from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.errors import BenchError
+from omni_bench.memory import return_large_blocks
 from omni_bench.models.weights import LoadReport
 from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint, sweep_parts
 from omni_bench.modules.classifier import Classifier
@@ -81,6 +82,7 @@ class LightningLearner:
         head_lr: float | None = None,
     ) -> None:
         quieten_lightning()
+        return_large_blocks()
         self.module: Supervised
         if kind == "regression":
             self.module = Regressor(net, optimizer, seed, trainer["time_reversal"], head_lr)

@@ -43,7 +43,7 @@ class MorletMap(nn.Module):
 
     Notes
     -----
-    ``forward`` maps float32 ``(..., n_times)`` to float32 ``(..., n_freqs, n_times)``. It differentiates, but keeps the
+    ``forward(x, out=None)`` maps float32 ``(..., n_times)`` to float32 ``(..., n_freqs, n_times)``. It differentiates, but keeps the
     complex coefficients for that; run it under ``torch.no_grad`` when the signal needs no gradient.
     """
 
@@ -85,9 +85,9 @@ class MorletMap(nn.Module):
         self.register_buffer("filters", filters.float(), persistent=False)
         self.register_buffer("window", (start + torch.arange(self.n_fft)) % period, persistent=False)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         spectrum = torch.fft.rfft(_reflect(x)[..., self.window])[..., None, :]
-        amplitude = x.new_empty(*x.shape[:-1], self.n_freqs, self.n_kept)
+        amplitude = x.new_empty(*x.shape[:-1], self.n_freqs, self.n_kept) if out is None else out
         for first in range(0, self.n_freqs, ROWS):
             rows = slice(first, first + ROWS)
             coefficients = torch.fft.ifft(spectrum * self.filters[rows], n=self.n_fft)
@@ -109,11 +109,11 @@ def _transform(n_times: int, sfreq: float, n_freqs: int, fmin: float, fmax: floa
     return MorletMap(n_times, sfreq, n_freqs, fmin, fmax).to(device)
 
 
-def min_max(images: Tensor) -> Tensor:
-    """Each image ``(n_freqs, n_times)`` of a batch scaled to 0..255; a constant one becomes 0."""
+def min_max(images: Tensor, out: Tensor | None = None) -> Tensor:
+    """Each image ``(n_freqs, n_times)`` of a batch scaled to 0..255; a constant one becomes 0. ``out`` may be ``images``."""
     low, high = (bound[..., None] for bound in torch.aminmax(images.flatten(-2), dim=-1, keepdim=True))
     scale = torch.where(high > low, 255 / (high - low), 0.0)
-    return torch.addcmul(-low * scale, images, scale)
+    return torch.addcmul(-low * scale, images, scale, out=out)
 
 
 def _gaussians(freqs: Tensor, sfreq: float, n_fft: int, period: int) -> Tensor:
