@@ -80,7 +80,9 @@ class TimeConvCNN(CNNHead):
 
     def embed(self, x: Tensor) -> Tensor:
         """Windows ``(batch, 1, n_times)`` in µV → embedding ``(batch, 16)``."""
-        return self.embed_features(self.cnn.after_stem(self._stems(x)))
+        stems = self._stems(x)
+        self._image = None  # not needed until the backward pass, and the trunk is where memory peaks
+        return self.embed_features(self.cnn.after_stem(stems))
 
     def forward_images(self, images: Tensor) -> Tensor:
         """The published network: maps ``(batch, 1, n_freqs, n_times)`` scaled to 0..255 → logits."""

@@ -43,8 +43,8 @@ class MorletMap(nn.Module):
 
     Notes
     -----
-    ``forward(x, out=None)`` maps float32 ``(..., n_times)`` to float32 ``(..., n_freqs, n_times)``. It differentiates, but keeps the
-    complex coefficients for that; run it under ``torch.no_grad`` when the signal needs no gradient.
+    ``forward(x, out=None)`` maps float32 ``(..., n_times)`` to float32 ``(..., n_freqs, n_times)``. It differentiates, but
+    keeps the complex coefficients for that; run it under ``torch.no_grad`` when the signal needs no gradient.
     """
 
     filters: Tensor
