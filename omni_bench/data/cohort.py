@@ -41,6 +41,7 @@ RECORDINGS = pa.DataFrameSchema(
         "task": _text(),
         "run": _text(),
         "path": pa.Column("string"),
+        "part": _text(),
         "sfreq": pa.Column("float64", pa.Check.gt(0)),
         "duration": _number(checks=pa.Check.ge(0)),
         "modality": _text(),
@@ -52,7 +53,8 @@ RECORDINGS = pa.DataFrameSchema(
     coerce=True,
     add_missing_columns=True,
 )
-"""``path`` is relative to the dataset's root; ``duration`` in seconds; unknown is NA, never "no"."""
+"""``path`` is relative to the dataset's root, ``part`` says which of several recordings in that file; ``duration`` in seconds;
+unknown is NA, never "no"."""
 
 CHANNELS = pa.DataFrameSchema(
     {
@@ -105,6 +107,9 @@ class Cohort:
         What was left out and why, with counts; one entry per reason.
     events
         See `EVENTS`; None where the dataset has no events.
+    opener
+        ``(path, ch_names, unit) -> Recording``, with ``part=`` where a recording has one. A function of a module, so that
+        other processes find it.
     """
 
     name: str
@@ -115,6 +120,7 @@ class Cohort:
     unit: str | None = None
     excluded: list[dict[str, Any]] = field(default_factory=list)
     events: pd.DataFrame | None = None
+    opener: Callable[..., Recording] = open_recording
 
     def __post_init__(self) -> None:
         for name, schema in SCHEMAS.items():
@@ -149,7 +155,8 @@ class Cohort:
         channels = self.channels[(self.channels["recording"] == recording) & self.channels["good"].fillna(True)]
         if channels.empty:
             raise BenchError(f"{self.root / row['path']}: none of its channels is good: correct its channels.tsv")
-        return open_recording(self.root / row["path"], channels["raw_name"].tolist(), self.unit)
+        part = {} if pd.isna(row["part"]) else {"part": row["part"]}
+        return self.opener(self.root / row["path"], channels["raw_name"].tolist(), self.unit, **part)
 
     def filter(self, **conditions: Any) -> "Cohort":
         """Keep the recordings that meet every condition, and their patients and channels.

@@ -1,7 +1,7 @@
 """A cohort's recordings into its store: parallel, resumable, with a reason for each one that is left out."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from rich.progress import track
 
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.preprocess import Preprocessing, preprocess
-from omni_bench.data.recording import open_recording, recording_files
+from omni_bench.data.recording import Recording, open_recording, recording_files
 from omni_bench.data.store import Stored, open_store, remove_leftovers, source_fingerprint, store_file, write_store
 from omni_bench.errors import BenchError
 
@@ -33,16 +33,24 @@ class Job:
     folder: Path
     memory_mb: int
     skip_broken: bool
+    opener: Callable[..., Recording] = open_recording
+    part: str | None = None
+
+    def open(self) -> Recording:
+        options = {} if self.part is None else {"part": self.part}
+        return self.opener(self.raw, self.ch_names, self.unit, **options)
 
     @property
     def target(self) -> Path:
-        key = [
+        key: list[object] = [
             source_fingerprint(recording_files(self.raw)),
             self.ch_names,
             self.line_freq,
             self.unit,
             self.steps.identity(),
         ]
+        if self.opener is not open_recording:
+            key += [f"{self.opener.__module__}.{self.opener.__qualname__}", self.part]
         return store_file(self.folder, self.recording, key)
 
 
@@ -97,6 +105,8 @@ def prepare(
                 folder,
                 memory_mb // workers,
                 skip_broken=on_error == "skip",
+                opener=cohort.opener,
+                part=None if pd.isna(row.part) else row.part,
             )
         )
     unknown = [job.recording for job in jobs if steps.notch and job.line_freq is None]
@@ -139,7 +149,7 @@ def _prepare_one(job: Job) -> Stored | str:
         target = job.target
         if target.is_file():
             return open_store(target)
-        recording = open_recording(job.raw, job.ch_names, job.unit)
+        recording = job.open()
         broken: dict[str, str] | None = {} if job.skip_broken else None
         blocks = preprocess(recording, job.steps, job.line_freq, job.memory_mb, broken)
         sfreq = job.steps.sfreq or recording.sfreq

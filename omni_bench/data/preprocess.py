@@ -12,6 +12,10 @@ from omni_bench.data.recording import Recording, broken_channels, check_amplitud
 from omni_bench.errors import BenchError
 
 NOTCH_WIDTH_HZ = 2.0
+NOTCH_LENGTH_S = 6.6
+"""Of MNE's finite notch filter: 3.3 over its transition band of 1 Hz."""
+HIGH_PASS_CYCLES = 3.3
+"""Length of MNE's finite high-pass filter below 2 Hz, in periods of its edge."""
 MAX_RATIO_TERM = 10_000
 """Largest up- or down-sampling factor: 999.4121 Hz becomes 1000 Hz to within 1e-8 of the right clock."""
 
@@ -79,7 +83,7 @@ def preprocess(
             broken.update(found)
         spreads += signal.std(axis=1).tolist()
         signal -= average
-        block = _filter(signal, recording.sfreq, steps, line_freq)
+        block = _filter_pieces(signal, recording, steps, line_freq)
         block[[name in found for name in chosen]] = 0
         yield block
     check_amplitude(np.array(spreads), names, recording.path)
@@ -104,17 +108,40 @@ def _average(recording: Recording, blocks: list[list[str]]) -> NDArray[np.float6
     return total / max(n, 1)
 
 
+def _filter_pieces(
+    signal: NDArray[np.float64], recording: Recording, steps: Preprocessing, line_freq: float | None
+) -> NDArray[np.float32]:
+    """Every piece filtered by itself; resampled, each starts at the sample nearest to its time in the recording."""
+    if len(recording.pieces) == 1:
+        return _filter(signal, recording.sfreq, steps, line_freq)
+    ratio = 1.0 if steps.sfreq is None else steps.sfreq / recording.sfreq
+    bounds = np.array([*recording.pieces, recording.n_times])
+    starts = np.rint(bounds * ratio).astype(int)
+    out = np.empty((len(signal), starts[-1]), np.float32)
+    for i, n in enumerate(np.diff(starts)):
+        piece = _filter(signal[:, bounds[i] : bounds[i + 1]], recording.sfreq, steps, line_freq)
+        piece = np.pad(piece, ((0, 0), (0, max(0, n - piece.shape[1]))), mode="edge")
+        out[:, starts[i] : starts[i + 1]] = piece[:, :n]
+    return out
+
+
 def _filter(
     signal: NDArray[np.float64], sfreq: float, steps: Preprocessing, line_freq: float | None
 ) -> NDArray[np.float32]:
+    """A piece too short for a filter of finite length gets an IIR notch, and its mean removed instead of a high-pass."""
     import mne
 
-    nyquist = sfreq / 2
+    nyquist, duration = sfreq / 2, signal.shape[1] / sfreq
     if steps.notch and line_freq and line_freq + NOTCH_WIDTH_HZ < nyquist:
-        signal = mne.filter.notch_filter(signal, sfreq, line_freq, notch_widths=NOTCH_WIDTH_HZ, verbose="ERROR")
-    high = None if steps.high is None or steps.high >= nyquist else steps.high
-    if steps.low is not None or high is not None:
-        signal = mne.filter.filter_data(signal, sfreq, steps.low, high, verbose="ERROR")
+        method = "fir" if duration >= NOTCH_LENGTH_S else "iir"
+        signal = mne.filter.notch_filter(
+            signal, sfreq, line_freq, notch_widths=NOTCH_WIDTH_HZ, method=method, verbose="ERROR"
+        )
+    low, high = steps.low, None if steps.high is None or steps.high >= nyquist else steps.high
+    if low is not None and duration < HIGH_PASS_CYCLES / low:
+        signal, low = signal - signal.mean(axis=1, keepdims=True), None
+    if low is not None or high is not None:
+        signal = mne.filter.filter_data(signal, sfreq, low, high, verbose="ERROR")
     if steps.sfreq is not None and steps.sfreq != sfreq:
         from scipy.signal import resample_poly
 

@@ -53,6 +53,9 @@ class Recording:
         Channels that the file itself marks as bad.
     scale
         Factors ``(n_channels,)`` from what the format's reader returns to µV.
+    pieces
+        First samples of the gapless pieces that the recording is made of, such as trials that were stored one by one;
+        no filter runs across their borders.
     """
 
     path: Path
@@ -62,6 +65,7 @@ class Recording:
     bads: list[str]
     scale: NDArray[np.float64]
     _raw: Any = field(repr=False)
+    pieces: tuple[int, ...] = (0,)
 
     @property
     def duration(self) -> float:
@@ -112,7 +116,7 @@ def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit
         those asked for, an unknown unit, or a channel that is not in the file.
     """
     path = Path(path)
-    recording_files(path)
+    _check_format(path)
     volt = 1.0 if unit is None else volts(unit)
     if volt is None:
         raise BenchError(f"dataset.unit={unit}: unknown unit, expected V, mV, µV or nV")
@@ -137,7 +141,7 @@ def channel_names(path: Path) -> list[str]:
     BenchError
         As `open_recording`.
     """
-    recording_files(path)
+    _check_format(path)
     if path.suffix.lower() in (".edf", ".bdf"):
         return read_edf_header(path).labels
     return list(_open_mne(path).ch_names)
@@ -149,13 +153,11 @@ def recording_files(path: Path) -> list[Path]:
     Raises
     ------
     BenchError
-        One of them is not there, or the format is none that can be read.
+        One of them is not there.
     """
     if not path.is_file():
         raise BenchError(f"{path}: no such recording")
     suffix = path.suffix.lower()
-    if suffix not in READERS:
-        raise BenchError(f"{path}: unknown format {path.suffix!r}, known: {', '.join(READERS)}")
     if suffix == ".vhdr":
         header = path.read_text(encoding="utf-8", errors="surrogateescape")
         pointer = re.search(r"^DataFile\s*=\s*(.+?)\s*$", header, re.MULTILINE | re.IGNORECASE)
@@ -169,6 +171,12 @@ def recording_files(path: Path) -> list[Path]:
         return sorted(file for pattern in patterns for file in path.parent.glob(pattern))
     fdt = path.with_suffix(".fdt")
     return [path, fdt] if suffix == ".set" and fdt.is_file() else [path]
+
+
+def _check_format(path: Path) -> None:
+    recording_files(path)
+    if path.suffix.lower() not in READERS:
+        raise BenchError(f"{path}: unknown format {path.suffix!r}, known: {', '.join(READERS)}")
 
 
 def _read_raw(path: Path, ch_names: Sequence[str] | None, unit: str | None) -> tuple[Any, dict[str, float]]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -24,9 +25,12 @@ def trial_windows(
     edge_s: float,
     column: str = "trial_type",
     labels: Mapping[str, int] | None = None,
+    edges: Sequence[float] | None = None,
+    edge_belongs: Literal["above", "below"] = "above",
+    unit: Literal["trial", "window"] = "trial",
     channels: Sequence[str] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Windows of all channels from an event's onset on; a unit is one event.
+    """Windows of all channels from an event's onset on; a unit is one event, or one window of it.
 
     A window starts at the onset and, where the event lasts longer, at every further stride within it. An event shorter
     than a window has one. Events that a recording does not hold to their first window's end are left out, with a warning.
@@ -38,14 +42,18 @@ def trial_windows(
     column
         Of the cohort's events, that says what to predict.
     labels
-        Value of ``column`` → class index; events of other values are no trials. Without it the target is the number
-        that stands there.
+        Value of ``column`` → class index; events of other values are no trials. Without it (and without ``edges``) the
+        target is the number that stands there.
+    edges
+        Numbers that part the values of ``column`` into classes; ``edge_belongs`` says which side a value on one is of.
+    unit
+        ``window``: every window that fits into an event is evaluated by itself.
     channels
         Names that every recording has, in this order; by default those of the first recording.
 
     Returns
     -------
-    Units with ``onset``, ``duration`` (s, of their windows at least) and ``label`` (``target`` where there are no
+    Units with ``trial`` (their event), ``onset``, ``duration`` (s, of their windows at least) and ``label`` (``target`` where there are no
     ``labels``), and windows whose ``label`` is what a network
     learns: the class index or the target.
 
@@ -55,9 +63,12 @@ def trial_windows(
         No events or no such column, no trial in them, or recordings with different channels.
     """
     check_channels(cohort, stored, channels)
-    trials = _trials(cohort, column, labels)
+    trials = _trials(cohort, column, labels, edges, edge_belongs)
     trials = trials.merge(cohort.recordings[["recording", "subject", "session", "run"]], on="recording")
     trials = trials.merge(cohort.patients[["subject", "person", "source"]], on="subject")
+    trials["trial"] = _moment_id(trials)
+    if unit == "window":
+        trials, edge_s = _pieces(trials, window_s, edge_s), 0.0
     onset, lasts = trials["onset"] + edge_s, trials["duration"].fillna(0) - 2 * edge_s
     length = trials["recording"].map({name: file.duration for name, file in stored.items()})
     # a millionth of a second forgives times that are not exact in binary
@@ -68,7 +79,7 @@ def trial_windows(
     if trials.empty:
         raise BenchError(f"{cohort.root}: no trial is as long as task.window_s={window_s:g}: set a shorter window")
     trials["duration"] = trials["duration"].fillna(0).clip(lower=window_s + 2 * edge_s)
-    trials.insert(0, "unit_id", trials["recording"] + "/" + trials["onset"].map("{:.3f}".format))
+    trials.insert(0, "unit_id", _moment_id(trials))
     tables = []
     for use, step in (("train", stride_s), ("evaluate", window_s)):
         starts = [window_starts(max(s, window_s), window_s, step) for s in lasts]
@@ -84,7 +95,25 @@ def trial_windows(
     return trials.drop(columns="learned"), windows
 
 
-def _trials(cohort: Cohort, column: str, labels: Mapping[str, int] | None) -> pd.DataFrame:
+def _moment_id(trials: pd.DataFrame) -> pd.Series:
+    return trials["recording"] + "/" + trials["onset"].map("{:.3f}".format)
+
+
+def _pieces(trials: pd.DataFrame, window_s: float, edge_s: float) -> pd.DataFrame:
+    """Every event cut into the windows that fit between its edges; an event shorter than a window is kept as it is."""
+    lasts = trials["duration"].fillna(0).clip(lower=window_s + 2 * edge_s)
+    starts = [window_starts(duration, window_s, window_s, edge_s) for duration in lasts]
+    pieces = trials.loc[trials.index.repeat([len(s) for s in starts])].reset_index(drop=True)
+    return pieces.assign(onset=pieces["onset"] + np.concatenate(starts), duration=window_s)
+
+
+def _trials(
+    cohort: Cohort,
+    column: str,
+    labels: Mapping[str, int] | None,
+    edges: Sequence[float] | None,
+    edge_belongs: Literal["above", "below"],
+) -> pd.DataFrame:
     """Events that are trials: ``recording, onset, duration, trial_type``, ``label``, ``learned`` and perhaps ``target``."""
     events = cohort.events
     if events is None:
@@ -92,7 +121,12 @@ def _trials(cohort: Cohort, column: str, labels: Mapping[str, int] | None) -> pd
     if column not in events:
         raise BenchError(f"{cohort.root}: events have no column {column} (found: {', '.join(events.columns)})")
     trials = events[["recording", "onset", "duration", "trial_type"]]
-    if labels is None:
+    if edges is not None:
+        values = numbers(events[column], f"{cohort.root}: events")
+        label = pd.Series(np.digitize(values, list(edges), right=edge_belongs == "below"), events.index, dtype="Int64")
+        label = label.mask(values.isna())
+        trials = trials.assign(label=label, learned=label)
+    elif labels is None:
         target = numbers(events[column], f"{cohort.root}: events")
         trials = trials.assign(label=pd.array([pd.NA] * len(trials), "Int64"), target=target, learned=target)
     else:
