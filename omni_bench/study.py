@@ -10,6 +10,7 @@ from omni_bench.errors import BenchError
 USAGE = """
 python -m omni_bench.study +experiment=omni_ieeg/shap checkpoint=DIR     which frequencies a finished run decides by
 python -m omni_bench.study +experiment=omni_ieeg/permutation             can sources be told apart by their signals?
+python -m omni_bench.study +experiment=omni_ieeg/hearable                what does an epileptic channel sound like?
 """
 
 

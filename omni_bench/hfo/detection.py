@@ -90,15 +90,13 @@ def detect(
     def work(channel: int) -> list[Candidate]:  # one channel at a time stays in the processor's cache
         trace = signal[channel]
         if compat == "reference":
-            found = _reference_events(trace, sfreq, band, detector, p)
-        else:
-            raw = RawWindow(
-                lambda start, stop: trace[None, start:stop], len(trace), len(trace), names[channel : channel + 1]
-            )
-            record = _Record(1, len(trace), sfreq, band)
-            held = list(record.blocks(raw, p))
-            found = _default_events(record, p, lambda: iter(held))
-        return [replace(event, channel=channel) for event in found]
+            return list(_reference_events(channel, trace, sfreq, band, detector, p))
+        raw = RawWindow(
+            lambda start, stop: trace[None, start:stop], len(trace), len(trace), names[channel : channel + 1]
+        )
+        record = _Record(1, len(trace), sfreq, band)
+        held = list(record.blocks(raw, p))
+        return [replace(event, channel=channel) for event in _default_events(record, p, lambda: iter(held))]
 
     if n_jobs == 1:
         events = list(map(work, range(len(signal))))
@@ -206,12 +204,12 @@ def _n_peaks(x: Floats, height: float) -> int:
 
 
 def _reference_events(
-    trace: NDArray, sfreq: float, band: tuple[float, float], detector: str, p: Parameters
+    channel: int, trace: NDArray, sfreq: float, band: tuple[float, float], detector: str, p: Parameters
 ) -> Iterator[Candidate]:
     x = filters.zero_state(trace, sfreq, band)
     _, starts, stops = reference.RULES[detector](x[None], sfreq, band, p)
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        yield Candidate(0, start, stop, x[start : stop + 1].copy())  # a view would keep the whole channel
+        yield Candidate(channel, start, stop, x[start : stop + 1].copy())  # a view would keep the whole channel
 
 
 def _names(ch_names: Sequence[str] | None, n_channels: int) -> list[str]:

@@ -96,30 +96,46 @@ class TimeConvCNN(CNNHead):
     def _stem_of_window(self, x: Tensor) -> Tensor:
         if x.requires_grad:
             return self._stem(min_max(self.map(x)))
-        shape = (*x.shape[:-1], self.map.n_freqs, self.map.n_kept)
-        if (
-            self._image is None
-            or self._image.shape != shape
-            or (self._image.dtype, self._image.device) != (x.dtype, x.device)
-        ):
-            self._image = x.new_empty(shape)
+        first = self._first
+        above = first.kernel_size[0] // 2
+        shape = (*x.shape[:-1], self.map.n_freqs + 2 * above, self.map.n_kept)
+        image = self._image
+        if image is None or image.shape != shape or (image.dtype, image.device) != (x.dtype, x.device):
+            image = self._image = x.new_empty(shape)
         with torch.no_grad():
-            min_max(self.map(x, out=self._image), out=self._image)
-        return self._stem(self._image)
+            rows = image[..., above : above + self.map.n_freqs, :]
+            low, high = torch.aminmax(self.map(x, out=rows))
+            scale = torch.where(high > low, 255 / (high - low), 0.0)
+            # min-max makes the lowest value 0, which is the convolution's padding
+            image[..., :above, :] = low
+            image[..., above + self.map.n_freqs :, :] = low
+        # min-max is affine: the first convolution does it, without another pass over the image
+        weight = first.weight * scale
+        bias = cast(Tensor, first.bias) - low * weight.sum((1, 2, 3))
+        return self._after_first(_convolve_folded(image, weight, bias))
 
     def _stem(self, images: Tensor) -> Tensor:
-        first, second = cast(nn.Conv2d, self.feature_extractor[0]), cast(nn.Conv2d, self.feature_extractor[2])
-        x = functional.relu(_convolve_folded(images, first), inplace=True)
-        x = functional.relu(_convolve_folded(x, second), inplace=True)
+        return self._after_first(
+            _convolve_folded(images, self._first.weight, self._first.bias, self._first.kernel_size[0] // 2)
+        )
+
+    def _after_first(self, x: Tensor) -> Tensor:
+        second = cast(nn.Conv2d, self.feature_extractor[2])
+        x = functional.relu(x, inplace=True)
+        x = functional.relu(_convolve_folded(x, second.weight, second.bias, second.kernel_size[0] // 2), inplace=True)
         return self.cnn.conv1(x)
 
+    @property
+    def _first(self) -> nn.Conv2d:
+        return cast(nn.Conv2d, self.feature_extractor[0])
 
-def _convolve_folded(x: Tensor, conv: nn.Conv2d) -> Tensor:
-    """``conv(x)`` for a convolution whose kernel is as wide as its stride, computed channels-last."""
-    width = conv.kernel_size[1]
-    batch, channels, rows, times = x.shape
+
+def _convolve_folded(x: Tensor, weight: Tensor, bias: Tensor | None, above: int = 0) -> Tensor:
+    """``conv2d(x)`` with a stride as wide as the kernel and ``above`` rows of zeros on both sides, computed channels-last."""
+    n_out, channels, height, width = weight.shape
+    batch, _, rows, times = x.shape
     folded = x.permute(0, 2, 3, 1)[:, :, : times // width * width].reshape(
         batch, rows, times // width, width * channels
     )
-    weight = conv.weight.permute(0, 3, 1, 2).reshape(conv.out_channels, width * channels, conv.kernel_size[0], 1)
-    return functional.conv2d(folded.permute(0, 3, 1, 2), weight, conv.bias, padding=conv.padding)
+    weight = weight.permute(0, 3, 1, 2).reshape(n_out, width * channels, height, 1)
+    return functional.conv2d(folded.permute(0, 3, 1, 2), weight, bias, padding=(above, 0))

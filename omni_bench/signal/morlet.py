@@ -88,14 +88,19 @@ class MorletMap(nn.Module):
     def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
         spectrum = torch.fft.rfft(_reflect(x)[..., self.window])[..., None, :]
         amplitude = x.new_empty(*x.shape[:-1], self.n_freqs, self.n_kept) if out is None else out
+        kept = slice(self.offset, self.offset + self.n_kept)
+        # the upper half of an analytic spectrum is 0; written once, not padded on anew for every block of rows
+        padded = None if x.requires_grad else spectrum.new_zeros(*x.shape[:-1], min(ROWS, self.n_freqs), self.n_fft)
         for first in range(0, self.n_freqs, ROWS):
             rows = slice(first, first + ROWS)
-            coefficients = torch.fft.ifft(spectrum * self.filters[rows], n=self.n_fft)
-            coefficients = coefficients[..., self.offset : self.offset + self.n_kept]
-            if coefficients.requires_grad:
-                amplitude[..., rows, :] = coefficients.abs()
+            filters = self.filters[rows]
+            if padded is None:
+                coefficients = torch.fft.ifft(spectrum * filters, n=self.n_fft)
+                amplitude[..., rows, :] = coefficients[..., kept].abs()
             else:
-                torch.abs(coefficients, out=amplitude[..., rows, :])
+                block = padded[..., : len(filters), :]
+                torch.mul(spectrum, filters, out=block[..., : filters.shape[-1]])
+                torch.abs(torch.fft.ifft(block)[..., kept], out=amplitude[..., rows, :])
         return amplitude
 
 

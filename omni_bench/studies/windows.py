@@ -14,7 +14,7 @@ from omni_bench.steps import data_of, open_data, samples_of, split_of
 
 @dataclass(frozen=True)
 class Windows:
-    """Evaluation windows of all splits: ``table`` with ids, ``label`` and ``split``, and how their signals are read."""
+    """Evaluation windows: ``table`` with ids, ``label`` and ``split``, and how their signals are read."""
 
     table: pd.DataFrame
     n_times: int
@@ -26,11 +26,14 @@ class Windows:
         return torch.stack([dataset[i][0] for i in range(len(dataset))])
 
 
-def windows_of(cfg: DictConfig) -> Windows:
-    """What a run of this configuration would evaluate, its training patients' windows included."""
+def windows_of(cfg: DictConfig, split: bool = True) -> Windows:
+    """What a run of this configuration would evaluate, its training patients' windows included.
+
+    Without ``split``, where nobody is trained on, every window is called a test window.
+    """
     cohort, stored = open_data(cfg)
     units, windows = samples_of(cfg, cohort, stored)
-    units["split"] = split_of(cfg, units, cohort.patients)
+    units["split"] = split_of(cfg, units, cohort.patients) if split else "test"
     windows = windows.merge(units[["unit_id", "split"]], on="unit_id")
     data = data_of(cfg, windows, stored)
     table = windows[windows["use"] == "evaluate"].reset_index(drop=True)
