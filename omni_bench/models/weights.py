@@ -94,7 +94,7 @@ def read_state(file: Path) -> dict[str, Tensor]:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
         raise BenchError(
-            f"{file}: not a plain state dict ({type(error).__name__}): convert it to safetensors first"
+            f"{file}: not a plain state dict ({type(error).__name__}): convert it with python -m omni_bench.convert"
         ) from error
     while isinstance(content, dict) and (key := next((k for k in WRAPPERS if isinstance(content.get(k), dict)), None)):
         content = content[key]
