@@ -108,8 +108,8 @@ class Cohort:
     events
         See `EVENTS`; None where the dataset has no events.
     opener
-        ``(path, ch_names, unit) -> Recording``, with ``part=`` where a recording has one. A function of a module, so that
-        other processes find it.
+        ``(path, ch_names, unit) -> Recording``, with ``part=`` where a recording has one. A function of a module, or a
+        frozen dataclass whose options stand in its repr, so that other processes find it and stores know it.
     """
 
     name: str
@@ -195,6 +195,8 @@ class Cohort:
 
     def without_channels(self, broken: list[tuple[str, str, str]]) -> "Cohort":
         """Mark channels bad, given as (recording, raw name, reason), and count them as excluded."""
+        if not broken:
+            return self
         marked = pd.MultiIndex.from_tuples([(recording, name) for recording, name, _ in broken])
         channels = self.channels.copy()
         channels.loc[pd.MultiIndex.from_frame(channels[["recording", "raw_name"]]).isin(marked), "good"] = False

@@ -1,10 +1,14 @@
 """What an EDF or BDF header says that a general reader does not check (Kemp et al. 1992, Kemp and Olivan 2003)."""
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+import pandas as pd
 
 from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
@@ -27,12 +31,15 @@ class EdfHeader:
         As the file spells them.
     duration
         Length in seconds.
+    clock
+        Time of day at which it starts, in seconds since midnight; NaN where the header does not say.
     """
 
     labels: list[str]
     rates: list[float]
     units: list[str]
     duration: float
+    clock: float = math.nan
 
 
 def edf_channels(path: Path, ch_names: Sequence[str] | None, unit: str | None) -> dict[str, float]:
@@ -110,7 +117,36 @@ def read_edf_header(path: Path) -> EdfHeader:
     signals = [i for i in range(n_signals) if i not in annotations]
     names = _unique(labels)
     rates = [samples[i] / record_s if record_s else 0.0 for i in signals]
-    return EdfHeader([names[i] for i in signals], rates, [units[i] for i in signals], n_records * record_s)
+    return EdfHeader(
+        [names[i] for i in signals], rates, [units[i] for i in signals], n_records * record_s, _clock(fixed[176:184])
+    )
+
+
+def edf_annotations(path: Path) -> pd.DataFrame:
+    """Annotations of an EDF+ or BDF+ file: ``onset`` and ``duration`` in seconds (NaN where none is given), ``trial_type``.
+
+    Raises
+    ------
+    BenchError
+        A truncated or broken file, or one without annotations.
+    """
+    import edfio
+
+    read_edf_header(path)
+    try:
+        found = (edfio.read_bdf if path.suffix.lower() == ".bdf" else edfio.read_edf)(path).annotations
+    except Exception as error:
+        raise BenchError(f"{path}: its annotations cannot be read ({error}): copy the file again") from error
+    if not found:
+        raise BenchError(f"{path}: no annotations in it: copy the file again")
+    table = pd.DataFrame([(note.onset, note.duration, note.text) for note in found])
+    return table.set_axis(["onset", "duration", "trial_type"], axis=1).astype({"duration": "float64"})
+
+
+def _clock(text: bytes) -> float:
+    """``b"18.15.44"`` to seconds since midnight."""
+    match = re.fullmatch(rb"(\d\d)[.:](\d\d)[.:](\d\d)", text)
+    return 3600.0 * int(match[1]) + 60.0 * int(match[2]) + int(match[3]) if match else math.nan
 
 
 def _signal_header(file: BinaryIO, n_signals: int) -> tuple[list[str], list[str], list[int]]:

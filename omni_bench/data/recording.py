@@ -1,9 +1,9 @@
 """A continuous recording of any format, read lazily in microvolts."""
 
 import glob
-import re
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from omni_bench.data.brainvision import data_file, readable_header
 from omni_bench.data.edf import edf_channels, read_edf_header
 from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
 
 READERS = {
     ".edf": "read_raw_edf",
+    ".rec": "read_raw_edf",
     ".bdf": "read_raw_bdf",
     ".gdf": "read_raw_gdf",
     ".vhdr": "read_raw_brainvision",
@@ -24,9 +26,10 @@ READERS = {
     ".set": "read_raw_eeglab",
     ".cnt": "read_raw_cnt",
 }
+EDF_SUFFIXES = (".edf", ".rec", ".bdf")
+"""Formats whose headers we check ourselves; ``.rec`` is EDF under the name that some sleep laboratories give it."""
 READER_OPTIONS: dict[str, dict[str, Any]] = {
-    ".edf": {"exclude_after_unique": True, "infer_types": False, "stim_channel": False},
-    ".bdf": {"exclude_after_unique": True, "infer_types": False, "stim_channel": False},
+    **{key: {"exclude_after_unique": True, "infer_types": False, "stim_channel": False} for key in EDF_SUFFIXES},
     ".cnt": {"data_format": "int32"},
     ".fif": {"allow_maxshield": True},
 }
@@ -102,7 +105,7 @@ def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit
     Parameters
     ----------
     path
-        EDF, BDF, GDF, BrainVision (``.vhdr``), FIF, EEGLAB (``.set``) or CNT.
+        EDF (also as ``.rec``), BDF, GDF, BrainVision (``.vhdr``), FIF, EEGLAB (``.set``) or CNT.
     ch_names
         Channels to open, in this order; by default all that hold a voltage. Only these are ever read or decoded.
     unit
@@ -142,7 +145,7 @@ def channel_names(path: Path) -> list[str]:
         As `open_recording`.
     """
     _check_format(path)
-    if path.suffix.lower() in (".edf", ".bdf"):
+    if path.suffix.lower() in EDF_SUFFIXES:
         return read_edf_header(path).labels
     return list(_open_mne(path).ch_names)
 
@@ -159,12 +162,7 @@ def recording_files(path: Path) -> list[Path]:
         raise BenchError(f"{path}: no such recording")
     suffix = path.suffix.lower()
     if suffix == ".vhdr":
-        header = path.read_text(encoding="utf-8", errors="surrogateescape")
-        pointer = re.search(r"^DataFile\s*=\s*(.+?)\s*$", header, re.MULTILINE | re.IGNORECASE)
-        data = path.with_name(pointer[1].replace("$b", path.stem)) if pointer else path
-        if not data.is_file():
-            raise BenchError(f"{path}: its data file {data.name} is missing: copy it beside the header")
-        return [path, data]
+        return [path, data_file(path)]
     if suffix == ".fif":
         name = glob.escape(path.name)
         patterns = (name.replace("_split-01_", "_split-*_"), f"{glob.escape(path.stem)}-[0-9]*.fif")
@@ -183,7 +181,7 @@ def _read_raw(path: Path, ch_names: Sequence[str] | None, unit: str | None) -> t
     """MNE's lazy object, and its voltage channels with the factors that make volts of what it returns."""
     from mne.io.constants import FIFF
 
-    if path.suffix.lower() in (".edf", ".bdf"):
+    if path.suffix.lower() in EDF_SUFFIXES:
         factors = edf_channels(path, ch_names, unit)
         return _open_mne(path, include=list(factors)), factors
     raw = _open_mne(path)
@@ -195,13 +193,16 @@ def _read_raw(path: Path, ch_names: Sequence[str] | None, unit: str | None) -> t
 
 def _open_mne(path: Path, **options: Any) -> Any:
     import mne
+    from mne.io.edf.edf import RawEDF
 
     suffix = path.suffix.lower()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            read = getattr(mne.io, READERS[suffix])
-            return read(path, preload=False, verbose="ERROR", **READER_OPTIONS.get(suffix, {}), **options)
+            # MNE's function for EDF refuses the suffix, its class does not look at it
+            read = RawEDF if suffix == ".rec" else getattr(mne.io, READERS[suffix])
+            with readable_header(path) if suffix == ".vhdr" else nullcontext(path) as file:
+                return read(file, preload=False, verbose="ERROR", **READER_OPTIONS.get(suffix, {}), **options)
     except Exception as error:
         raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({_reason(error)})") from error
 

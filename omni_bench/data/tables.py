@@ -13,7 +13,9 @@ MISSING = ("", "n/a", "na", "nan", "none", "null")
 TRUE, FALSE = ("1", "1.0", "true", "yes", "y"), ("0", "0.0", "false", "no", "n")
 
 
-def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None) -> pd.DataFrame:
+def read_table(
+    path: Path, required: Iterable[str] = (), sep: str | None = None, comment: str | None = None
+) -> pd.DataFrame:
     """Read a TSV or CSV file as text, whatever its encoding mark, line ends and padding.
 
     Parameters
@@ -22,6 +24,8 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
         A `.tsv` or `.csv` file; ``sep`` overrides what the suffix says.
     required
         Columns that must be there.
+    comment
+        Character that starts a comment.
 
     Returns
     -------
@@ -38,7 +42,7 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # that the last cells of all lines would be lost
-            table = _read(path, separator)
+            table = _read(path, separator, comment)
     except pd.errors.EmptyDataError:
         raise BenchError(
             f"{path}: empty, expected a header line with {', '.join(required) or 'column names'}"
@@ -56,9 +60,10 @@ def read_table(path: Path, required: Iterable[str] = (), sep: str | None = None)
     return table.dropna(how="all").reset_index(drop=True)
 
 
-def _read(path: Path, separator: str) -> pd.DataFrame:
+def _read(path: Path, separator: str, comment: str | None) -> pd.DataFrame:
     # without index_col=False, lines with one cell too many would shift every column by one
     options: dict[str, Any] = {"sep": separator, "dtype": "str", "keep_default_na": False, "index_col": False}
+    options["comment"] = comment
     try:
         return pd.read_csv(path, encoding="utf-8-sig", **options)
     except UnicodeDecodeError:

@@ -11,8 +11,10 @@ from omni_bench.errors import BenchError
 OUTSIDE = ("derivatives", "sourcedata", "code", "stimuli")
 
 
-def recordings_below(root: Path, datatype: str) -> Iterator[Path]:
+def recordings_below(root: Path, datatype: str, only: Path | None = None) -> Iterator[Path]:
     """Recordings of a ``datatype`` (``eeg``, ``ieeg``) below a folder that may hold several trees.
+
+    ``only`` is a folder or recording in it that is wanted alone.
 
     Raises
     ------
@@ -21,7 +23,8 @@ def recordings_below(root: Path, datatype: str) -> Iterator[Path]:
     """
     if not root.is_dir():
         raise BenchError(f"{root}: no such folder: paths.data must be a BIDS tree")
-    for file in sorted(root.rglob(f"*_{datatype}.*")):
+    place = only or root
+    for file in sorted(place.rglob(f"*_{datatype}.*")) if place.is_dir() else [place]:
         # the first part of a split recording brings the others
         part = entities_of(file)["split"]
         if (

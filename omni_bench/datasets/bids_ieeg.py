@@ -16,12 +16,19 @@ from omni_bench.errors import BenchError
 from omni_bench.signal.channel_names import contact_names
 
 
-def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise", unit: str | None = None) -> Cohort:
+def read_bids_ieeg(
+    root: Path,
+    name: str = "bids_ieeg",
+    on_error: str = "raise",
+    unit: str | None = None,
+    only: Path | None = None,
+) -> Cohort:
     """Read the metadata of a BIDS tree, or of several below one folder; no signal is opened beyond its header.
 
     Labels are optional: ``soz`` and ``resected`` (or ``resection``) columns of channels.tsv, ``outcome`` or ``engel`` of
     participants.tsv, ``anatomical`` (or ``label``) of channels.tsv. What is not there is unknown. Of several trees, each
-    is a source of its own, and its name stands before those of its subjects and recordings.
+    is a source of its own, and its name stands before those of its subjects and recordings. ``only`` is a folder or
+    recording in it that is wanted alone.
 
     Raises
     ------
@@ -32,7 +39,7 @@ def read_bids_ieeg(root: Path, name: str = "bids_ieeg", on_error: str = "raise",
     patients: dict[str, dict[str, Any]] = {}
     channels: list[pd.DataFrame] = []
     excluded: list[dict[str, Any]] = []
-    for file in recordings_below(root, "ieeg"):
+    for file in recordings_below(root, "ieeg", only):
         tree = tree_of(file, root)
         prefix = "" if tree == root else f"{tree.relative_to(root).as_posix().replace('/', '-')}_"
         try:
@@ -92,8 +99,9 @@ def _channels(file: Path, tree: Path, on_error: str, excluded: list[dict[str, An
     tsv = next(sidecars(file, tree, "channels.tsv"), None)
     if tsv is None:
         raise BenchError(f"{file}: no channels.tsv for it: BIDS asks for one, with the columns name, type, units")
-    table = read_table(tsv, ["name", "type"])
-    kinds = table["type"].str.upper()
+    table = read_table(tsv, ["name"])
+    # the harmonised Omni-iEEG release has no types, and `good` for BIDS's `status`
+    kinds = table["type"].str.upper() if "type" in table else pd.Series(pd.NA, table.index, dtype="string")
     brain = (kinds.isin(INTRACRANIAL_TYPES) | kinds.isna()) & ~no_brain(contact_names(table["name"].fillna("n/a")))
     if not brain.any():
         raise BenchError(f"{tsv}: no channel of type {', '.join(INTRACRANIAL_TYPES)}: correct the type column")
@@ -106,7 +114,8 @@ def _channels(file: Path, tree: Path, on_error: str, excluded: list[dict[str, An
     table = match_channels(table[brain].assign(type=kinds), tsv, in_file, on_error, excluded)
     where = str(tsv)
     result = pd.DataFrame({"raw_name": table["name"], "channel": contact_names(table["name"]), "type": table["type"]})
-    result["good"] = good_of(table["status"], where).fillna(True) if "status" in table else True
+    good = good_of(table["status"], where) if "status" in table else _flags(table, ("good",), where)
+    result["good"] = good.fillna(True)
     result["soz"] = _flags(table, ("soz",), where)
     result["resected"] = _flags(table, ("resected", "resection"), where)
     region = next((name for name in ("anatomical", "label") if name in table), None)

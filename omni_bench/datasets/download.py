@@ -1,12 +1,14 @@
-"""Fetching open data sets: OpenNeuro from its public S3 bucket, archives from Hugging Face, each file checked.
+"""Fetching open data sets from OpenNeuro, Hugging Face, PhysioNet, Zenodo and figshare, each file checked.
 
 Files that are there and whole are not fetched again; a file that was cut off goes on where it ended. `acquire` of a
-dataset card is one of `fetch_openneuro` and `fetch_huggingface` with everything but the folder bound.
+dataset card is one of the functions for these sites with everything but the folder bound.
 """
 
 import hashlib
+import re
 import tarfile
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,9 @@ from rich.progress import track
 from omni_bench.errors import BenchError
 
 OPENNEURO = "https://s3.amazonaws.com/openneuro.org"
+PHYSIONET = "https://physionet.org/files"
+ZENODO = "https://zenodo.org/api/records"
+FIGSHARE = "https://api.figshare.com/v2/articles"
 S3_NAMESPACE = {"s3": "http://s3.amazonaws.com/doc/2006-03-01/"}
 TIMEOUT_S = 60
 CHUNK = 1 << 16
@@ -89,43 +94,137 @@ def fetch_huggingface(root: Path, repo: str, revision: str = "main", endpoint: s
         raise BenchError(f"{repo}: cannot be fetched from Hugging Face ({why}): repeat, it goes on") from error
 
 
-def fetch(url: str, target: Path, size: int, md5: str | None = None) -> Path:
+def fetch_physionet(root: Path, project: str, version: str, include: str = "", server: str = PHYSIONET) -> None:
+    """Fetch the files of a PhysioNet project, as its list of SHA-256 sums names them.
+
+    Parameters
+    ----------
+    project, version
+        As in the address of its page: ``eegmat``, ``1.0.0``.
+    include
+        Regular expression of wanted paths; by default all.
+
+    Raises
+    ------
+    BenchError
+        The server cannot be reached, has no such project, lists nothing that is wanted, or sends another file.
+    """
+    place = f"{server}/{project}/{version}"
+    lines = _get(f"{place}/SHA256SUMS.txt").text.splitlines()
+    files = [line.split(maxsplit=1) for line in lines if line.strip()]
+    wanted = [(sha256, name) for sha256, name in files if re.search(include, name)]
+    if not wanted:
+        raise BenchError(
+            f"{place}: none of its {len(files)} files fits {include!r}: correct the card's dataset.acquire"
+        )
+    for sha256, name in track(wanted, f"fetching {project}"):
+        fetch(f"{place}/{quote(name)}", _inside(root, name), sha256=sha256)
+
+
+def fetch_zenodo(root: Path, record: str, include: str = "", unpack: bool = False, server: str = ZENODO) -> None:
+    """Fetch the files of a Zenodo record; ``unpack`` its zip archives, and those in them, in place.
+
+    Raises
+    ------
+    BenchError
+        As `fetch_physionet`.
+    """
+    files = _get(f"{server}/{record}").json()["files"]
+    addresses = {
+        Remote(file["key"], int(file["size"]), file["checksum"].removeprefix("md5:")): file["links"]["self"]
+        for file in files
+    }
+    _fetch_listed(root, f"Zenodo record {record}", include, addresses)
+    if unpack:
+        unpack_zips(root)
+
+
+def fetch_figshare(root: Path, article: str, include: str = "", unpack: bool = False, server: str = FIGSHARE) -> None:
+    """Fetch the files of a figshare article; ``unpack`` its zip archives, and those in them, in place.
+
+    Raises
+    ------
+    BenchError
+        As `fetch_physionet`.
+    """
+    files = _get(f"{server}/{article}/files?page_size=1000").json()
+    addresses = {
+        Remote(file["name"], int(file["size"]), file.get("computed_md5") or None): file["download_url"]
+        for file in files
+    }
+    _fetch_listed(root, f"figshare article {article}", include, addresses)
+    if unpack:
+        unpack_zips(root)
+
+
+def _fetch_listed(root: Path, title: str, include: str, addresses: dict[Remote, str]) -> None:
+    wanted = {file: url for file, url in addresses.items() if re.search(include, file.path)}
+    if not wanted:
+        raise BenchError(
+            f"{title}: none of its {len(addresses)} files fits {include!r}: correct the card's dataset.acquire"
+        )
+    for file, url in track(wanted.items(), f"fetching {title}"):
+        fetch(url, _inside(root, file.path), file.size, file.md5)
+
+
+def _get(url: str) -> requests.Response:
+    try:
+        answer = requests.get(url, timeout=TIMEOUT_S)
+        answer.raise_for_status()
+    except requests.RequestException as error:
+        raise BenchError(f"{url}: cannot be read ({error}): check the connection and repeat") from error
+    return answer
+
+
+def fetch(url: str, target: Path, size: int | None = None, md5: str | None = None, sha256: str | None = None) -> Path:
     """Fetch one file, going on with ``<target>.part`` where one is there.
 
     Parameters
     ----------
     size
-        Bytes.
-    md5
-        Hexadecimal; None where it is not known, then the size alone tells a whole file.
+        Bytes; None asks the server.
+    md5, sha256
+        Hexadecimal; without either, the size alone tells a whole file.
 
     Raises
     ------
     BenchError
         The server cannot be reached or answers with an error, or what came is not the announced file.
     """
-    if _is_whole(target, size, md5):
+    digest = ("sha256", sha256) if sha256 else ("md5", md5) if md5 else None
+    if (size is not None or digest) and _is_whole(target, size, digest):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{target.name}.part")
     try:
+        size = _size(url) if size is None else size
         _resume(url, part, size)
     except requests.RequestException as error:
         raise BenchError(f"{url}: cannot be fetched ({error}): repeat, it goes on where it ended") from error
-    if not _is_whole(part, size, md5):
+    if not _is_whole(part, size, digest):
         part.unlink()
-        raise BenchError(f"{url}: what came is not the announced file of {size} bytes with MD5 {md5}: repeat")
+        announced = f" with {digest[0].upper()} {digest[1]}" if digest else ""
+        raise BenchError(f"{url}: what came is not the announced file of {size} bytes{announced}: repeat")
     part.replace(target)
     return target
 
 
-def _is_whole(file: Path, size: int, md5: str | None) -> bool:
-    if not file.is_file() or file.stat().st_size != size:
+def _size(url: str) -> int:
+    """Bytes of a file, uncompressed."""
+    answer = requests.head(url, headers={"Accept-Encoding": "identity"}, allow_redirects=True, timeout=TIMEOUT_S)
+    answer.raise_for_status()
+    if "Content-Length" not in answer.headers:
+        raise requests.ConnectionError("the server does not tell its length")
+    return int(answer.headers["Content-Length"])
+
+
+def _is_whole(file: Path, size: int | None, digest: tuple[str, str] | None) -> bool:
+    if not file.is_file() or (size is not None and file.stat().st_size != size):
         return False
-    if md5 is None:
+    if digest is None:
         return True
     with file.open("rb") as content:
-        return hashlib.file_digest(content, "md5").hexdigest() == md5
+        return hashlib.file_digest(content, digest[0]).hexdigest() == digest[1]
 
 
 def _resume(url: str, part: Path, size: int) -> None:
@@ -198,3 +297,25 @@ def unpack(archive: Path, folder: Path) -> None:
         ) from error
     except tarfile.TarError as error:
         raise BenchError(f"{archive}: not a whole tar archive ({error}): delete it and fetch it again") from error
+
+
+def unpack_zips(root: Path) -> None:
+    """Unpack every zip below a folder in place, whatever it holds too, and remove it.
+
+    Raises
+    ------
+    BenchError
+        No whole archive, or a member that would leave the folder.
+    """
+    while archives := sorted(root.rglob("*.zip")):
+        for archive in archives:
+            folder = archive.parent.resolve()
+            try:
+                with zipfile.ZipFile(archive) as content:
+                    outside = [n for n in content.namelist() if not (folder / n).resolve().is_relative_to(folder)]
+                    if outside:
+                        raise BenchError(f"{archive}: member {outside[0]!r} would leave {folder}: nothing was unpacked")
+                    content.extractall(folder)
+            except zipfile.BadZipFile as error:
+                raise BenchError(f"{archive}: not a whole archive ({error}): delete it and fetch it again") from error
+            archive.unlink()
