@@ -4,13 +4,17 @@ import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -19,10 +23,12 @@ from omni_bench import config
 from omni_bench.cards import cards, experiments
 from omni_bench.errors import BenchError
 from omni_bench.explain import explain
+from omni_bench.gpus import claim_gpu
 from omni_bench.locate import card_root
 
 PATH_KEYS = re.compile(
-    r"\+{0,2}(checkpoint|recording|results|to|dataset\.root|dataset\.unit|model\.weights|paths\.\w+)=(.+)", re.DOTALL
+    r"\+{0,2}(checkpoint|recording|results|check|to|dataset\.root|dataset\.unit|model\.weights|paths\.\w+)=(.+)",
+    re.DOTALL,
 )
 """Keys whose values are quoted before Hydra sees them: its grammar minds `=`, blanks, brackets and other letters."""
 
@@ -80,6 +86,8 @@ def main_of(
         if multiprocessing.get_start_method(allow_none=True) == "loky":
             # joblib's workers leave a start method behind that data-loader workers cannot use
             multiprocessing.set_start_method(None, force=True)
+        if n_gpus := os.environ.get("OMNI_BENCH_GPUS"):
+            claim_gpu(int(n_gpus), Path(cfg.paths.cache).expanduser() / "locks")
         try:
             command(cfg)
         except BenchError as error:
@@ -92,27 +100,58 @@ def main_of(
         if {"-h", "--help"} & set(sys.argv[1:]):
             print(help_text(usage))
             return
-        os.environ["HYDRA_FULL_ERROR"] = "1"
-        conf = card_root() / "conf"
-        try:
+        with one_line_errors():
             arguments = sys.argv[1:]
             if positional and arguments and re.fullmatch(r"\w+", arguments[0]):
                 arguments[0] = f"{positional}={arguments[0]}"
             sys.argv[1:] = overrides_from(arguments)
             prepare_hydra()
-            hydra.main(version_base="1.3", config_path=str(conf), config_name=config_name)(job)()
+            hydra.main(version_base="1.3", config_path=str(card_root() / "conf"), config_name=config_name)(job)()
             if failures:
                 raise failures[0]
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None
-        except Exception as error:
-            message = explain(error)
-            if message is None:
-                raise
-            print(f"omni_bench: {message}", file=sys.stderr)
-            raise SystemExit(2) from None
 
     return main
+
+
+def main_of_sweep(command: Callable[[list[str]], Any], usage: str) -> Callable[[], None]:
+    """The console entry of a command that is called once, with the overrides of a whole sweep."""
+
+    def main() -> None:
+        arguments = [argument for argument in sys.argv[1:] if argument not in ("-m", "--multirun")]
+        if {"-h", "--help"} & set(arguments):
+            print(help_text(usage))
+            return
+        with one_line_errors():
+            command(arguments)
+
+    return main
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """End the program with one line and status 2 for every error that a user can mend."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except Exception as error:
+        message = explain(error)
+        if message is None:
+            raise
+        print(f"omni_bench: {message}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+class FailedRuns(Callback):
+    """Prints one line for every run of a sweep that failed, when it fails; Hydra names the first one only, at the end."""
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:
+        if config.hydra.mode is RunMode.MULTIRUN and job_return.status is JobStatus.FAILED:
+            error = job_return._return_value
+            line = explain(error) or f"{type(error).__name__}: {error}"
+            overrides = " ".join(config.hydra.overrides.task)
+            print(f"omni_bench: failed, the sweep goes on: {overrides}: {line}", file=sys.stderr)
 
 
 def help_text(usage: str) -> str:

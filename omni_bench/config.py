@@ -13,6 +13,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 
+from omni_bench.cards import foundation_models, present_tasks
 from omni_bench.errors import BenchError
 from omni_bench.targets import check_targets
 
@@ -29,7 +30,11 @@ def _prose(default: Any = "") -> Any:
 
 @dataclass
 class DatasetConf:
-    """A dataset card."""
+    """A dataset card.
+
+    ``preprocessed`` signals are not filtered or referenced again; ``protocols`` are those that its facts allow (none named:
+    all).
+    """
 
     name: str = MISSING
     title: str = _prose()
@@ -45,12 +50,18 @@ class DatasetConf:
     unit: str | None = None
     line_freq: float | None = None
     synthetic: bool = False
+    preprocessed: bool = False
+    protocols: list[str] = field(default_factory=list)
     facts: dict[str, Any] = _prose({})
 
 
 @dataclass
 class PreprocessingConf:
-    """Raw recording → stored signal, in this order: select channels, notch, band-pass, reference, resample."""
+    """Raw recording → stored signal, in this order: reference, notch, band-pass, resample, channels.
+
+    ``channels`` are the names that are wanted, ``channel_policy`` says how they are made; see `omni_bench.signal.montage`.
+    Without ``channels``, ``intersection`` keeps what all recordings have.
+    """
 
     sfreq: float | None = None
     min_sfreq: float = 0.0
@@ -58,6 +69,8 @@ class PreprocessingConf:
     low: float | None = None
     high: float | None = None
     reference: str | None = None
+    channels: list[str] = field(default_factory=list)
+    channel_policy: str | None = None
 
 
 @dataclass
@@ -102,6 +115,8 @@ class ModelConf:
     net: dict[str, Any] = MISSING
     window_s: float | None = None
     sfreq: float | None = None
+    channels: list[str] = field(default_factory=list)
+    channel_policy: str = "intersection"
     weights: str = "random"
     pretrained: dict[str, Any] | None = None
     min_matched: float = 0.9
@@ -119,14 +134,17 @@ class ProtocolConf:
     title: str = _prose()
     split: dict[str, Any] = MISSING
     group: str = "person"
+    fallback: dict[str, Any] | None = None
+    corruption: dict[str, Any] | None = None
 
 
 @dataclass
 class AdaptationConf:
-    """An adaptation card: how a model meets a task."""
+    """An adaptation card: how a model meets a task; ``adapt`` changes the network between its starting weights and training."""
 
     name: str = MISSING
     title: str = _prose()
+    adapt: dict[str, Any] | None = None
     learner: dict[str, Any] = MISSING
 
 
@@ -136,6 +154,7 @@ class TrainerConf:
 
     accelerator: str = _prose("cpu")
     devices: int = _prose(1)
+    num_nodes: int = _prose(1)
     precision: str = "32-true"
     max_epochs: int = "${task.max_epochs}"  # type: ignore[assignment]
     batch_size: int = "${task.batch_size}"  # type: ignore[assignment]
@@ -229,6 +248,11 @@ def check(cfg: DictConfig) -> None:
     plain.pop("hydra", None)
     OmegaConf.merge(OmegaConf.structured(Config), plain)
     check_targets(plain)
+    if cfg.dataset.protocols and cfg.protocol.name not in cfg.dataset.protocols:
+        raise BenchError(
+            f"dataset={cfg.dataset.name} does not tell persons apart, protocol={cfg.protocol.name} splits by them: "
+            f"say protocol={' or '.join(cfg.dataset.protocols)}"
+        )
     reads, given = cfg.model.window_s, cfg.task.window_s
     if reads is not None and reads != given:
         raise BenchError(
@@ -259,7 +283,7 @@ def file_sha256(path: Path) -> str:
 
 
 def checkpoint_file(checkpoint: str) -> Path:
-    """The weights that `checkpoint=` names: a file, or a run directory's `checkpoints/best.ckpt`.
+    """The weights that `checkpoint=` names: a file, a run directory's `checkpoints/best.ckpt`, an export's `model.safetensors`.
 
     Raises
     ------
@@ -267,7 +291,10 @@ def checkpoint_file(checkpoint: str) -> Path:
         There is no such file.
     """
     path = Path(checkpoint).expanduser()
-    file = path / "checkpoints" / "best.ckpt" if path.is_dir() else path
+    file = path
+    if path.is_dir():
+        exported = path / "model.safetensors"
+        file = exported if exported.is_file() else path / "checkpoints" / "best.ckpt"
     if not file.is_file():
         raise BenchError(
             f"checkpoint={checkpoint}: no file {file}: give a finished run's directory or a checkpoint file"
@@ -297,6 +324,14 @@ def _finished_run(folder: str, seed: int) -> str:
     return str(done[0])
 
 
+def _run_folder(cfg: DictConfig) -> str:
+    """The run's name for Hydra, which ends a sweep where this raises; the run itself then says what is wrong."""
+    try:
+        return str(cfg.run_name)
+    except Exception:
+        return "not_composed"
+
+
 def _tree_fingerprint(root: str) -> str:
     """Hash of the relative names and sizes of the files below a folder of the user's own."""
     listing = sorted((p.relative_to(root).as_posix(), p.stat().st_size) for p in Path(root).rglob("*") if p.is_file())
@@ -310,3 +345,6 @@ def register() -> None:
     OmegaConf.register_new_resolver("weights_sha256", _weights_sha256, replace=True)
     OmegaConf.register_new_resolver("finished_run", _finished_run, replace=True)
     OmegaConf.register_new_resolver("tree_fingerprint", _tree_fingerprint, replace=True)
+    OmegaConf.register_new_resolver("present_tasks", present_tasks, replace=True)
+    OmegaConf.register_new_resolver("foundation_models", lambda: ",".join(foundation_models()), replace=True)
+    OmegaConf.register_new_resolver("run_folder", lambda *, _root_: _run_folder(_root_), replace=True)

@@ -11,6 +11,7 @@ import pandas as pd
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 
+from omni_bench.data.corruption import Corruption
 from omni_bench.data.dataset import WindowDataset
 from omni_bench.data.store import map_signal
 from omni_bench.errors import BenchError
@@ -77,10 +78,14 @@ class WindowDataModule(L.LightningDataModule):
         Of windows of all channels, in their order; None where a window is one channel.
     balanced
         Draw every class alike; False where labels are continuous.
+    batch_size, eval_batch_size
+        Windows of a training batch over all ranks; windows of a rank's evaluation batch.
     windows_per_unit
         Training windows drawn per labelled unit and epoch at most; None draws as many as there are.
     seed
         Of the training draw.
+    corruption
+        What windows of some splits suffer before a model sees them.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class WindowDataModule(L.LightningDataModule):
         num_workers: int = 0,
         ch_names: Sequence[str] | None = None,
         balanced: bool = True,
+        corruption: Corruption | None = None,
     ) -> None:
         super().__init__()
         windows = windows.assign(first=(windows["start"] * sfreq).round().astype("int64"))
@@ -108,6 +114,7 @@ class WindowDataModule(L.LightningDataModule):
         self.n_times, self.sfreq, self.ch_names, self.balanced = n_times, sfreq, ch_names, balanced
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.windows_per_unit, self.seed, self.num_workers = windows_per_unit, seed, num_workers
+        self.corruption = corruption
 
     @property
     def sample_shape(self) -> tuple[int, int]:
@@ -142,28 +149,36 @@ class WindowDataModule(L.LightningDataModule):
             # the loader is built for the epoch, and for the batch inside it, at which a broken run resumes
             progress = trainer.fit_loop.epoch_loop.batch_progress
             sampler.set_epoch(trainer.fit_loop.epoch_progress.current.processed)  # type: ignore[attr-defined]
-            sampler.start = 0 if progress.is_last_batch else progress.current.ready * self.batch_size
+            sampler.start = 0 if progress.is_last_batch else progress.current.ready * (self.batch_size // world)
         dataset = self.dataset(self.train_windows)
-        batches = WholeBatches(sampler, self.batch_size)
+        batches = WholeBatches(sampler, self.batch_size // world)
         return DataLoader(dataset, batch_sampler=batches, num_workers=self.num_workers)
 
     def val_dataloader(self) -> DataLoader[Any]:
         return self._sequential(self.val_windows[self.val_windows["label"].notna()])
 
     def predict_dataloader(self) -> DataLoader[Any]:
-        return self._sequential(self.evaluate_windows)
+        trainer = self.trainer
+        rank, world = (trainer.global_rank, trainer.world_size) if trainer else (0, 1)
+        return self._sequential(self.evaluate_windows, rank, world)
 
     @property
     def evaluate_windows(self) -> pd.DataFrame:
         """Windows that are predicted, in that order: validation, then test; unlabelled ones included."""
         return pd.concat([self.val_windows, self.test_windows], ignore_index=True)
 
-    def _sequential(self, windows: pd.DataFrame) -> DataLoader[Any]:
-        return DataLoader(self.dataset(windows), batch_size=self.eval_batch_size, num_workers=self.num_workers)
+    def _sequential(self, windows: pd.DataFrame, rank: int = 0, world: int = 1) -> DataLoader[Any]:
+        """Windows in their order; a rank takes every ``world``-th, none twice."""
+        return DataLoader(
+            self.dataset(windows),
+            batch_size=self.eval_batch_size,
+            sampler=range(rank, len(windows), world),
+            num_workers=self.num_workers,
+        )
 
     def dataset(self, windows: pd.DataFrame) -> Dataset[tuple[Tensor, Tensor, int]]:
         """What serves rows of one of the tables."""
-        return WindowDataset(windows, self.n_times)
+        return WindowDataset(windows, self.n_times, self.corruption)
 
 
 class WholeBatches(BatchSampler):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from omni_bench.data.corruption import Corruption
 from omni_bench.data.store import map_signal
 
 
@@ -38,15 +39,20 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
         Rows with ``path, row, first, label``; ``first`` is a sample index, ``row`` -1 reads all channels.
     n_times
         Samples of a window.
+    corruption
+        What to do to windows of its splits; ``windows`` then has ``sample_id`` and ``split`` too.
     """
 
-    def __init__(self, windows: pd.DataFrame, n_times: int) -> None:
+    def __init__(self, windows: pd.DataFrame, n_times: int, corruption: Corruption | None = None) -> None:
         self._path = _Column(windows["path"].to_numpy(str))
         self._row = _Column(windows["row"].to_numpy("int64"))
         self._first = _Column(windows["first"].to_numpy("int64"))
         self._label = _Column(windows["label"].astype("Float64").to_numpy("float64", na_value=np.nan))
         self._len = len(windows)
-        self.n_times = n_times
+        self.n_times, self.corruption = n_times, corruption
+        if corruption:
+            self._corrupted = windows["split"].isin(corruption.splits).to_numpy()
+            self._sample_id = windows["sample_id"].to_numpy(str)
 
     def __len__(self) -> int:
         return self._len
@@ -56,4 +62,6 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
         row, first = self._row[i], self._first[i]
         rows = signal if row < 0 else signal[row : row + 1]
         x = torch.from_numpy(np.array(rows[:, first : first + self.n_times]))
+        if self.corruption and self._corrupted[i]:
+            x = self.corruption(x, str(self._sample_id[i]))
         return x, torch.tensor(self._label[i], dtype=torch.float32), i

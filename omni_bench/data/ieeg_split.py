@@ -1,9 +1,9 @@
-"""Splits of intracranial cohorts that have no official one: balanced by person, and leave-one-dataset-out."""
+"""Splits of intracranial cohorts that have no official one: balanced by person, leave-one-dataset-out, few persons."""
 
 import numpy as np
 import pandas as pd
 
-from omni_bench.data.splits import stratified_choice
+from omni_bench.data.splits import official_split, stratified_choice
 from omni_bench.errors import BenchError
 
 N_DRAWS = 100
@@ -85,6 +85,32 @@ def leave_one_dataset_out(
     parts = pd.Series("train", index=strata.index)
     parts[stratified_choice(strata, val_fraction, seed)] = "val"
     return units["person"].map(parts).mask(units["source"] == held_out, "test")
+
+
+def few_shot_patients(
+    units: pd.DataFrame, patients: pd.DataFrame, *, seed: int, n_persons: int, val_fraction: float = 0.2
+) -> pd.Series:
+    """`official_split` with ``n_persons`` of its training persons; the others are in no part (NA).
+
+    Persons are drawn at random, but the first is one with labels of every class, if there is any. More persons hold fewer.
+
+    Raises
+    ------
+    BenchError
+        ``n_persons`` is not between 1 and the number of training persons with a label; see also `official_split`.
+    """
+    split = official_split(units, patients, seed=seed, val_fraction=val_fraction)
+    classes = units[split == "train"].groupby("person")["label"].nunique().sort_index()
+    classes = classes[classes > 0]
+    if not 1 <= n_persons <= len(classes):
+        raise BenchError(
+            f"protocol.split.n_persons={n_persons}, expected 1 to {len(classes)}, the training persons with a label"
+        )
+    order = np.random.default_rng(seed).permutation(classes.index)
+    complete = classes[order] == classes.max()
+    first = order[int(np.argmax(complete))]
+    kept = [first, *(person for person in order if person != first)][:n_persons]
+    return split.mask((split == "train") & ~units["person"].isin(kept))
 
 
 def _persons(units: pd.DataFrame, patients: pd.DataFrame) -> pd.DataFrame:

@@ -1,12 +1,14 @@
 """Splits by person: balanced, and leave-one-dataset-out."""
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omni_bench.data.ieeg_split import balanced_split, leave_one_dataset_out
-from omni_bench.data.splits import check_leaks
+from omni_bench.data.ieeg_split import balanced_split, few_shot_patients, leave_one_dataset_out
+from omni_bench.data.splits import check_leaks, official_split
 from omni_bench.errors import BenchError
 
 SOURCES = ["hup", "zurich", "openieeg"]
@@ -100,3 +102,23 @@ def test_errors() -> None:
     units, patients = tables([{"sources": ["hup"], "outcome": True, "modality": None, "n_channels": 1}] * 4)
     with pytest.raises(BenchError, match=r"test_fraction=1\.5"):
         balanced_split(units, patients, seed=0, test_fraction=1.5)
+
+
+def test_few_patients_are_among_more_and_hold_every_class() -> None:
+    patients = pd.DataFrame({"subject": [f"s{i:02d}" for i in range(20)], "source": "hup", "outcome": True})
+    patients = patients.assign(person=patients["subject"], split=["train"] * 15 + ["test"] * 5)
+    units = patients.loc[patients.index.repeat(2), ["subject", "person"]].reset_index(names="number")
+    units["label"] = pd.array([i % 2 if n in (0, 3, 6, 16) else 0 for i, n in enumerate(units["number"])], "Int64")
+    whole = official_split(units, patients, seed=4)
+    trained: list[set[str]] = []
+    for n_persons in (1, 2, 5, 12):
+        split = few_shot_patients(units, patients, seed=4, n_persons=n_persons)
+        pd.testing.assert_series_equal(split[whole != "train"], whole[whole != "train"])
+        trained.append(set(units.loc[split == "train", "person"]))
+        assert len(trained[-1]) == n_persons
+        assert set(units.loc[split == "train", "label"]) == {0, 1}
+    assert all(fewer < more for fewer, more in pairwise(trained))
+    shuffled = few_shot_patients(units.sample(frac=1, random_state=0), patients, seed=4, n_persons=2)
+    assert set(shuffled.index[shuffled == "train"]) == set(units.index[units["person"].isin(trained[1])])
+    with pytest.raises(BenchError, match="n_persons=13, expected 1 to 12, the training persons with a label"):
+        few_shot_patients(units, patients, seed=4, n_persons=13)

@@ -18,7 +18,9 @@ from omni_bench.data.prepare import prepare
 from omni_bench.data.preprocess import Preprocessing
 from omni_bench.data.samples import channel_windows
 from omni_bench.data.store import map_signal, verify_store
+from omni_bench.data.trials import check_channels
 from omni_bench.errors import BenchError
+from omni_bench.signal.electrode_names import electrode_name
 from tests.data.edf import Signal, random_digits, write_edf
 
 SFREQ = 200.0
@@ -217,3 +219,74 @@ def test_window_is_the_file_at_that_time(tmp_path: Path) -> None:
         first = round(window.start * SFREQ)
         raw = digits(int(window.recording[-1]))[NAMES.index(window.unit_id[-2:])]
         np.testing.assert_allclose(signal, raw[first : first + 200] * 0.1, rtol=1e-5)
+
+
+def channels_cohort(root: Path, names: list[list[str]]) -> tuple[Cohort, list[np.ndarray]]:
+    """One EDF per person with channels of its own; the signals in µV."""
+    ids = [f"sub-{i}" for i in range(len(names))]
+    signals = [random_digits(len(own) * 800, seed=i).reshape(len(own), 800) for i, own in enumerate(names)]
+    for name, own, rows in zip(ids, names, signals, strict=True):
+        write_edf(root / f"{name}.edf", [Signal(label, row, SFREQ) for label, row in zip(own, rows, strict=True)])
+    patients = pd.DataFrame({"subject": ids, "person": ids, "source": "tiny"})
+    recordings = pd.DataFrame(
+        {"recording": ids, "subject": ids, "path": [f"{name}.edf" for name in ids], "sfreq": SFREQ, "duration": 4.0}
+    )
+    channels = pd.DataFrame(
+        [
+            {"recording": name, "channel": electrode_name(label), "raw_name": label, "good": True}
+            for name, own in zip(ids, names, strict=True)
+            for label in own
+        ]
+    )
+    return Cohort("mixed", root, patients, recordings, channels), [rows * 0.1 for rows in signals]
+
+
+def test_recordings_keep_the_channels_they_share(tmp_path: Path) -> None:
+    """In the first recording's order, an old name as the new one; what is left out is counted."""
+    cohort, signals = channels_cohort(tmp_path, [["EEG T3-REF", "Cz", "Pz", "Fz"], ["Pz", "O1", "T7", "CZ", "FZ"]])
+    shared, stored = prepare(cohort, replace(AS_IS, channel_policy="intersection"), tmp_path / "cache")
+    assert [file.ch_names for file in stored.values()] == [("EEG T3-REF", "Cz", "Pz", "Fz"), ("T7", "CZ", "Pz", "FZ")]
+    np.testing.assert_allclose(map_signal(stored["sub-0"].path), signals[0], rtol=1e-5)
+    np.testing.assert_allclose(map_signal(stored["sub-1"].path), signals[1][[2, 3, 0, 4]], rtol=1e-5)
+    check_channels(shared, stored)
+    assert shared.excluded == [{"what": "channels", "reason": "not in every recording", "n": 1}]
+    # nothing was asked, nothing was lost
+    untouched, stored = prepare(cohort, AS_IS, tmp_path / "cache")
+    assert (untouched.excluded, stored["sub-1"].ch_names) == ([], ("Pz", "O1", "T7", "CZ", "FZ"))
+
+
+def test_too_few_shared_channels(tmp_path: Path) -> None:
+    cohort, _ = channels_cohort(tmp_path, [["Cz", "Pz", "Fz"], ["Cz", "O1", "O2"]])
+    with pytest.raises(BenchError, match="only 1 of 3 channels are in every recording"):
+        prepare(cohort, replace(AS_IS, channel_policy="intersection"), tmp_path / "cache")
+
+
+def test_wanted_channels_are_made_and_counted(tmp_path: Path) -> None:
+    cohort, signals = channels_cohort(tmp_path, [["F7", "T7", "Cz"], ["T3", "F7", "P7"]])
+    steps = replace(AS_IS, channels=("F7-T7", "T7-P7"), channel_policy="bipolar")
+    made, stored = prepare(cohort, steps, tmp_path / "cache")
+    first, second = (map_signal(file.path) for file in stored.values())
+    np.testing.assert_allclose(first, [signals[0][0] - signals[0][1], np.zeros(800)], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        second, [signals[1][1] - signals[1][0], signals[1][0] - signals[1][2]], rtol=1e-4, atol=1e-4
+    )
+    check_channels(made, stored)
+    assert made.channels["channel"].tolist() == ["F7-T7", "T7-P7"] * 2
+    assert made.excluded == [
+        {"what": "channels", "reason": "bipolar, not recorded: T7-P7", "n": 1},
+        {"what": "channels", "reason": "not wanted: Cz", "n": 1},
+    ]
+
+
+def test_a_broken_channel_makes_no_other(tmp_path: Path) -> None:
+    """Cz is flat: with ``nearest`` it comes from its neighbour, and the flat channel is counted."""
+    cohort, signals = channels_cohort(tmp_path, [["Cz", "FCz", "Pz"]])
+    flat = [Signal(label, row, SFREQ) for label, row in zip(["Cz", "FCz", "Pz"], signals[0] * 10, strict=True)]
+    flat[0] = Signal("Cz", np.zeros(800), SFREQ)
+    write_edf(tmp_path / "sub-0.edf", flat)
+    steps = replace(AS_IS, channels=("Cz", "Pz"), channel_policy="nearest")
+    with pytest.raises(BenchError, match="channel Cz: flat"):
+        prepare(cohort, steps, tmp_path / "cache")
+    made, stored = prepare(cohort, steps, tmp_path / "cache", on_error="skip")
+    np.testing.assert_allclose(map_signal(stored["sub-0"].path), signals[0][[1, 2]], rtol=1e-4)
+    assert {"what": "channels", "reason": "flat", "n": 1} in made.excluded

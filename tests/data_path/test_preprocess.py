@@ -2,6 +2,7 @@
 
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -208,3 +209,26 @@ def test_memory_stays_below_what_it_was_given(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak_mb < 16
+
+
+def test_channels_are_made_of_filtered_ones(tmp_path: Path) -> None:
+    """Sums of filtered channels are filtered sums, however many channels are filtered at a time."""
+    signal = np.random.default_rng(0).normal(0, 20, (4, 5000))
+    raw = recording_of(tmp_path, signal, 500)
+    whole = processed(raw, EVERYTHING)
+    steps = replace(EVERYTHING, channels=("A1-A3", "A4-A3"), channel_policy="bipolar")
+    made = processed(raw, steps)
+    np.testing.assert_allclose(made, [whole[0] - whole[2], whole[3] - whole[2]], atol=1e-3)
+    np.testing.assert_array_equal(made, processed(raw, steps, memory_mb=0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"channels": ("Cz",)}, "channels without a channel_policy"),
+        ({"channel_policy": "spline"}, "channel_policy=spline: of which channels"),
+    ],
+)
+def test_half_said_channels(options: dict[str, object], message: str) -> None:
+    with pytest.raises(BenchError, match=message):
+        Preprocessing(**options)
