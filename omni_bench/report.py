@@ -1,5 +1,7 @@
-"""`python -m omni_bench.report cohort`: a dataset's counts beside the published ones."""
+"""`python -m omni_bench.report`: cohort counts, or the results of an experiment, beside the published ones."""
 
+import re
+import sys
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -9,6 +11,7 @@ from omni_bench.errors import BenchError
 from omni_bench.explain import near
 
 USAGE = """
+python -m omni_bench.report experiment=omni_ieeg/table5 results=outputs   ours | published | difference | interval
 python -m omni_bench.report cohort                                  Tables 1-3 and task cohorts, on the demo cohort
 python -m omni_bench.report cohort dataset=omni_ieeg paths.data=DIR  the same from whatever of the release is present
 """
@@ -34,9 +37,30 @@ def _cohort(cfg: DictConfig) -> None:
     print_cohort(table, cohort.excluded, file)
 
 
+def _table(cfg: DictConfig) -> None:
+    from omni_bench.results.comparison import compare
+    from omni_bench.results.comparison_page import write_comparison
+    from omni_bench.results.console import print_comparison
+
+    cells = compare(cfg.table, Path(cfg.results).expanduser())
+    files = write_comparison(cfg.table, cells, Path(cfg.to).expanduser())
+    print_comparison(cfg.table, cells, files)
+
+
 REPORTS = {"cohort": _cohort}
 
-main = main_of(_report, "report", USAGE, positional="report")
+_cohort_main = main_of(_report, "report", USAGE, positional="report")
+_table_main = main_of(_table, "tables", USAGE)
+
+
+def main() -> None:
+    """With ``experiment=`` a published table, else a cohort."""
+    # composing the experiment itself would start its sweep
+    arguments = [re.sub(r"^\+?experiment=", "table=", argument) for argument in sys.argv[1:]]
+    named = arguments != sys.argv[1:]
+    sys.argv[1:] = arguments
+    (_table_main if named else _cohort_main)()
+
 
 if __name__ == "__main__":
     main()

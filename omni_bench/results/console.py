@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from omni_bench.results.record import read_record
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from omni_bench.data.cohort import Cohort
     from omni_bench.data.store import Stored
+    from omni_bench.results.audit import Finding
+    from omni_bench.results.leaderboard import Leaderboard
 
 
 def finished_result(cfg: "DictConfig") -> dict[str, Any] | None:
@@ -104,6 +107,65 @@ def print_cohort(table: "pd.DataFrame", excluded: list[dict[str, Any]], file: Pa
         console.print(shown)
     for entry in excluded:
         console.print(f"left out: {entry['n']} {entry['what']}: {entry['reason']}", style="yellow", highlight=False)
+    console.print(str(file), highlight=False, soft_wrap=True)
+
+
+def print_leaderboard(board: "Leaderboard", page: Path) -> None:
+    """Print every ranking, what is left out, and where the page is."""
+    from omni_bench.results.leaderboard import RANK_HEAD, rank_rows
+
+    console = Console()
+    for own in board.boards:
+        rows = rank_rows(board, own)
+        if not rows:
+            continue
+        marked = "" if own.ranked else " · marked results, ranked apart"
+        table = Table(title=f"{own.title}{marked}", title_justify="left")
+        for column in RANK_HEAD:
+            table.add_column(column, justify="left" if column == "model" else "right")
+        for row in rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+    if not len(board.ranks):
+        console.print("no two models share a task: nothing to rank", style="yellow")
+    if board.left_out:
+        console.print(f"{len(board.left_out)} records are no completed run; the page lists them", style="yellow")
+    console.print(str(page), highlight=False, soft_wrap=True)
+
+
+def print_comparison(experiment: str, cells: "pd.DataFrame", files: list[Path]) -> None:
+    """Print a published table beside ours, and where the files are."""
+    from omni_bench.results.comparison_page import HEAD, NUMERIC, comparison_rows
+
+    console = Console()
+    rows = comparison_rows(cells)
+    notes = list(dict.fromkeys(row[-1] for row in rows if row[-1]))
+    table = Table(title=experiment, title_justify="left")
+    for column, right in zip([*HEAD[:-1], "note"], [*NUMERIC[:-1], True], strict=True):
+        table.add_column(column, justify="right" if right else "left")
+    for *texts, remark in rows:
+        table.add_row(*map(escape, texts), str(notes.index(remark) + 1) if remark else "")
+    console.print(table)
+    for i, note in enumerate(notes, 1):
+        console.print(f"{i}: {note}", style="yellow", markup=False, highlight=False)
+    for file in files:
+        console.print(str(file), highlight=False, soft_wrap=True)
+
+
+def print_audit(findings: "list[Finding]", file: Path) -> None:
+    """Print every finding, and where the page is."""
+    from omni_bench.results.audit_page import table_rows
+
+    console = Console()
+    for finding in findings:
+        rows, numeric = table_rows(finding.table)
+        table = Table(title=finding.title, title_justify="left", caption=finding.sources, caption_justify="left")
+        for column, right in zip(finding.table, numeric, strict=True):
+            table.add_column(str(column), justify="right" if right else "left")
+        for row in rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+        console.print(finding.text, markup=False, highlight=False)
     console.print(str(file), highlight=False, soft_wrap=True)
 
 

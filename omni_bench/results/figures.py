@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from sklearn.metrics import precision_recall_curve, roc_curve
 
 INK, MUTED, RULE, SHADE, PAPER = "#1b2530", "#66727f", "#d4dae1", "#e6ebf1", "#fefefe"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -54,6 +53,8 @@ STYLE: Any = {
     "svg.hashsalt": "omni_bench",
 }
 PNG_DPI = 200
+LEGIBLE_CLASSES = 24
+"""A picture of more classes names only some of them, or none."""
 FMIN = 10.0
 COLUMNS = 1000
 """Columns of a trace or a map: more than a printed page shows."""
@@ -100,6 +101,8 @@ def curve_points(scores: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
     Columns `class, curve, x, y, threshold`: curve ``roc`` has the false-positive and the true-positive rate as `x` and
     `y`, ``pr`` has recall and precision. A class without positive or without negative units has no rows.
     """
+    from sklearn.metrics import precision_recall_curve, roc_curve
+
     columns = {1: "score"} if "score" in scores else {k: f"prob_{name}" for k, name in enumerate(classes)}
     parts = []
     for index, column in columns.items():
@@ -125,12 +128,14 @@ def roc_pr(scores: pd.DataFrame, classes: Sequence[str]) -> Figure:
     figure = Figure(figsize=(8.4, 3.9), layout="constrained")
     roc, pr = figure.subplots(1, 2)
     points = curve_points(scores, classes)
-    for i, name in enumerate(points["class"].unique()):
+    names = points["class"].unique()
+    for i, name in enumerate(names):
         for axes, curve in ((roc, "roc"), (pr, "pr")):
             part = points[(points["class"] == name) & (points["curve"] == curve)]
             steps = "default" if curve == "roc" else "steps-post"
             style = DASHES[i // len(COLOURS) % len(DASHES)]
-            axes.plot(part["x"], part["y"], style, label=name, lw=1.8, drawstyle=steps, clip_on=False)
+            label = name if len(names) <= LEGIBLE_CLASSES else None
+            axes.plot(part["x"], part["y"], style, label=label, lw=1.8, drawstyle=steps, clip_on=False)
     roc.plot([0, 1], [0, 1], ":", color=MUTED, lw=1, label="chance")
     if "score" in scores:
         _mark_operating_point(scores, roc, pr)
@@ -172,9 +177,13 @@ def _mark_operating_point(scores: pd.DataFrame, roc: Axes, pr: Axes) -> None:
 
 @quiet
 def confusion(counts: pd.DataFrame) -> Figure:
-    """Confusion matrix, true classes in rows; a cell's shade is its share of the row."""
+    """Confusion matrix, true classes in rows; a cell's shade is its share of the row.
+
+    With more than `LEGIBLE_CLASSES`, cells have no numbers and only some classes their name.
+    """
     n = len(counts)
-    figure = Figure(figsize=(2.2 + 0.7 * n, 0.9 + 0.45 * n), layout="constrained")
+    shown = min(n, LEGIBLE_CLASSES)
+    figure = Figure(figsize=(2.2 + 0.7 * shown, 0.9 + 0.45 * shown), layout="constrained")
     axes = figure.subplots()
     values = counts.to_numpy(dtype=float)
     share = np.divide(
@@ -184,7 +193,7 @@ def confusion(counts: pd.DataFrame) -> Figure:
         where=values.sum(axis=1, keepdims=True) > 0,
     )
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
-    for row, column in np.ndindex(n, n):
+    for row, column in np.ndindex(n, n) if n == shown else ():
         # cell text has the picture's colours, which no theme changes
         colour = "#ffffff" if share[row, column] > 0.6 else "#000000"
         axes.text(
@@ -196,8 +205,9 @@ def confusion(counts: pd.DataFrame) -> Figure:
             color=colour,
             fontsize=9 if n < 10 else 6,
         )
-    axes.set_xticks(range(n), counts.columns, rotation=0 if n < 4 else 45, ha="center" if n < 4 else "right")
-    axes.set_yticks(range(n), counts.index)
+    named = range(0, n, -(-n // shown))
+    axes.set_xticks(named, counts.columns[named], rotation=0 if n < 4 else 45, ha="center" if n < 4 else "right")
+    axes.set_yticks(named, counts.index[named])
     axes.set(xlabel="predicted", ylabel="true")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -7,6 +7,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from omni_bench.results.marks import marks_of
+
 NAMES = {
     "auc": "ROC AUC",
     "average_precision": "Average precision",
@@ -52,53 +54,60 @@ class Section:
     numeric: list[bool] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Mark:
-    """Something that a reader must know first."""
-
-    name: str
-    why: str
-    disqualifies: bool = True
-
-
 def page_of(record: dict[str, Any], config: dict[str, Any], sections: list[Section], config_text: str) -> str:
     """The page as HTML: record in front, then the sections, then where it all comes from."""
     metrics = record["metrics"]
     counts = record["counts"]
     splits = [(name, counts[name]) for name in ("train", "val", "test") if name in counts]
     units = {str(metric["ci_unit"]) for metric in metrics.values() if metric.get("ci_unit")}
-    environment = jinja2.Environment(
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            record=record,
+            title=config.get("task", {}).get("title") or record["task"],
+            subtitle=config.get("dataset", {}).get("title"),
+            config_text=config_text,
+            identity=_identity(record),
+            marks=marks_of(record),
+            headlines=[name for name in HEADLINES if name in metrics][:4],
+            own_metrics=[name for name in metrics if not name.startswith("baseline_")],
+            baseline_metrics=[name for name in metrics if name.startswith("baseline_")],
+            interval_units=" and ".join(sorted(units)),
+            splits=splits,
+            counted_classes=list(dict.fromkeys(name for _, split in splits for name in split["per_class"])),
+            sections=sections,
+            run_facts=_run_facts(record),
+            weight_facts=_weight_facts(record.get("weights") or {}),
+            cost_facts=_cost_facts(record),
+        )
+    )
+
+
+def environment() -> jinja2.Environment:
+    """Templates of all pages: every value is escaped, an absent one is an error."""
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("omni_bench.results"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {
+    templates.filters |= {
         "number": number,
         "count": _count,
         "interval": _interval,
         "bar": _bar,
-        "metric_name": lambda name: NAMES.get(name, name.replace("_", " ")),
+        "metric_name": metric_name,
+        "p_value": lambda p: "–" if math.isnan(p) else "< 0.001" if p < 0.001 else number(p),
+        "pair": lambda value: (value, value.replace("_", " ")),
     }
-    return environment.get_template("report.html").render(
-        record=record,
-        title=config.get("task", {}).get("title") or record["task"],
-        subtitle=config.get("dataset", {}).get("title"),
-        config_text=config_text,
-        identity=_identity(record),
-        marks=_marks(record),
-        headlines=[name for name in HEADLINES if name in metrics][:4],
-        own_metrics=[name for name in metrics if not name.startswith("baseline_")],
-        baseline_metrics=[name for name in metrics if name.startswith("baseline_")],
-        interval_units=" and ".join(sorted(units)),
-        splits=splits,
-        counted_classes=list(dict.fromkeys(name for _, split in splits for name in split["per_class"])),
-        sections=sections,
-        run_facts=_run_facts(record),
-        weight_facts=_weight_facts(record.get("weights") or {}),
-        cost_facts=_cost_facts(record),
-    )
+    return templates
+
+
+def metric_name(name: str) -> str:
+    """A metric as people write it."""
+    return NAMES.get(name, name.replace("_", " "))
 
 
 def number(value: float | None) -> str:
@@ -130,25 +139,6 @@ def _identity(record: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [(name, str(record[name])) for name in ("dataset", "model", "protocol", "adaptation", "seed")]
     optional = {"compat": record.get("compat"), "experiment": record.get("experiment")}
     return rows + [(name, str(value)) for name, value in optional.items() if value]
-
-
-def _marks(record: dict[str, Any]) -> list[Mark]:
-    marks = []
-    if record["status"] != "completed":
-        marks.append(Mark(record["status"], record.get("error") or "the run has not finished"))
-    if record["synthetic"]:
-        marks.append(Mark("synthetic data", "signals and labels were generated"))
-    if record["reduced"]:
-        marks.append(Mark("reduced settings", "smaller than the task's and the model's own"))
-    if (record.get("weights") or {}).get("source") == "random":
-        meant = record["adaptation"] == "from_scratch"
-        marks.append(Mark("random start weights", "nothing was pretrained", disqualifies=not meant))
-    rule = (record.get("threshold") or {}).get("rule")
-    if rule == "youden_test":
-        marks.append(Mark("fallback threshold", "chosen on the test labels, so the metrics at it are optimistic"))
-    if rule == "inherited":
-        marks.append(Mark("fallback threshold", "taken from the checkpoint's run, not chosen on this run's data"))
-    return marks
 
 
 def _run_facts(record: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Average ranks of models over datasets."""
 
+import numpy as np
 import pandas as pd
 
 from omni_bench.errors import BenchError
@@ -40,3 +41,35 @@ def dataset_ranks(scores: pd.DataFrame, chance: pd.Series, rule: str = "publishe
 def average_rank(scores: pd.DataFrame, chance: pd.Series, rule: str = "published") -> pd.Series:
     """Mean of a model's ranks over the datasets where it has one, best model first; see `dataset_ranks`."""
     return dataset_ranks(scores, chance, rule).mean().rename("average_rank").sort_values(kind="stable")
+
+
+def rank_stability(ranks: pd.DataFrame, n_boot: int = 1000, seed: int = 0) -> pd.DataFrame:
+    """How far average ranks hang on which datasets are in: datasets drawn with replacement.
+
+    Parameters
+    ----------
+    ranks
+        Datasets × models, of `dataset_ranks`.
+
+    Returns
+    -------
+    Per model, best first: ``average_rank``, ``low`` and ``high`` (95 % of draws), ``first`` (share of draws in which
+    the model stands first; shared first places count in part). Draws without any rank of a model leave it out.
+    """
+    values = ranks.to_numpy(dtype=float)
+    n = len(values)
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_boot).astype(float)
+    with np.errstate(invalid="ignore"):
+        averages = drawn @ np.nan_to_num(values) / (drawn @ ~np.isnan(values))
+    best = averages == np.nanmin(averages, axis=1, keepdims=True)
+    low, high = np.nanpercentile(averages, [2.5, 97.5], axis=0)
+    table = pd.DataFrame(
+        {
+            "average_rank": ranks.mean().to_numpy(),
+            "low": low,
+            "high": high,
+            "first": (best / best.sum(axis=1, keepdims=True)).mean(axis=0),
+        },
+        index=ranks.columns,
+    )
+    return table.sort_values("average_rank", kind="stable")

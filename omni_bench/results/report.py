@@ -1,63 +1,24 @@
 """The page of a run: what its files say, for a person to look at."""
 
-import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
-from markupsafe import Markup
-from matplotlib.figure import Figure
 
-from omni_bench.errors import BenchError
+from omni_bench.files import write_atomically
 from omni_bench.results import figures
+from omni_bench.results.diagnostic_sections import diagnostic_sections
 from omni_bench.results.page import Picture, Section, number, page_of
-from omni_bench.results.record import read_record, write_atomically
+from omni_bench.results.run_files import Run, read_run
 from omni_bench.results.strips import PATIENT, channel_strips, in_shaft_order
 
 STRIPS_PER_PAGE = 16
 """Patients of one figure of channel strips: a printed page."""
 STRIP_PAGES = 3
 """Figures of channel strips that the page shows; the folder has all."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """The files of a run directory; None where there is no such file."""
-
-    folder: Path
-    record: dict[str, Any]
-    config: dict[str, Any]
-    scores: pd.DataFrame | None
-    patients: pd.DataFrame | None
-    training: pd.DataFrame | None
-    examples: dict[str, np.ndarray] | None
-
-    @property
-    def classes(self) -> list[str]:
-        """Class names of the task card; without a card, those of the score columns."""
-        named = self.config.get("task", {}).get("classes")
-        if named or self.scores is None:
-            return list(named or [])
-        columns = [str(name).removeprefix("prob_") for name in self.scores if str(name).startswith("prob_")]
-        return columns or ["negative", "positive"]
-
-    @property
-    def threshold(self) -> float | None:
-        return self.record["threshold"]["value"] if self.record.get("threshold") else None
-
-    def picture(self, name: str, figure: Figure, data: pd.DataFrame, alt: str, caption: str = "") -> Picture:
-        """Write a figure and its data beside each other."""
-        folder = self.folder / "figures"
-        folder.mkdir(exist_ok=True)
-        part = folder / f".{name}-{os.getpid()}.part"
-        part.write_bytes(figures.png(figure))
-        os.replace(part, folder / f"{name}.png")
-        write_atomically(folder / f"{name}.csv", data.to_csv(index=data.index.name is not None))
-        return Picture(name, alt, caption, Markup(figures.svg(figure)), figure.get_figwidth())
+PICTURED_CLASSES = 8
+"""Of which an example is drawn: a task of 160 classes would have as many traces."""
 
 
 def write_report(folder: Path) -> Path:
@@ -72,42 +33,11 @@ def write_report(folder: Path) -> Path:
     BenchError
         There is no run in the folder.
     """
-    run = _read(Path(folder))
-    sections = [_curves(run), _outcome(run), _strips(run), _training(run), _examples(run)]
-    page = page_of(
-        run.record, run.config, [section for section in sections if section], _read_text(run.folder / "config.yaml")
-    )
+    run = read_run(Path(folder))
+    sections = [_curves(run), _outcome(run), _strips(run), *diagnostic_sections(run), _training(run), _examples(run)]
+    page = page_of(run.record, run.config, [section for section in sections if section], run.config_text)
     write_atomically(run.folder / "report.html", page)
     return run.folder / "report.html"
-
-
-def _read(folder: Path) -> Run:
-    record = read_record(folder)
-    if record is None:
-        raise BenchError(
-            f"{folder}: no readable result.json: name a run directory (outputs/<dataset>/<task>/.../seed-...)"
-        )
-    examples = None
-    if (folder / "examples.npz").is_file():
-        with np.load(folder / "examples.npz", allow_pickle=False) as file:
-            examples = dict(file)
-    return Run(
-        folder,
-        record,
-        config=yaml.safe_load(_read_text(folder / "config.yaml")) or {},
-        scores=_table(folder / "scores.parquet"),
-        patients=_table(folder / "patients.parquet"),
-        training=pd.read_csv(folder / "metrics.csv") if (folder / "metrics.csv").is_file() else None,
-        examples=examples,
-    )
-
-
-def _table(file: Path) -> pd.DataFrame | None:
-    return pd.read_parquet(file) if file.is_file() else None
-
-
-def _read_text(file: Path) -> str:
-    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def _curves(run: Run) -> Section:
@@ -239,17 +169,16 @@ def _training(run: Run) -> Section:
 def _examples(run: Run) -> Section:
     section = Section(
         "Signals",
-        "One test window of one channel of each class. The map shows decibels above each frequency's median "
-        "over the window; a pixel is the largest amplitude of its stretch of time.",
+        f"One test window of one channel of each class, of the first {PICTURED_CLASSES}. The map shows decibels above each "
+        "frequency's median over the window; a pixel is the largest amplitude of its stretch of time.",
     )
     examples = run.examples or {}
-    keys = sorted(key for key in examples if key.startswith("signal_"))
-    if not keys:
+    labels = sorted(int(key.removeprefix("signal_")) for key in examples if key.startswith("signal_"))
+    if not labels:
         section.absent = "No example windows (examples.npz): no traces and maps."
-    for key in keys:
-        label = int(key.removeprefix("signal_"))
-        class_name = run.classes[label] if label < len(run.classes) else f"class {label}"
-        signal, sfreq = examples[key].astype(np.float32), float(examples["sfreq"])
+    for label in labels[:PICTURED_CLASSES]:
+        class_name = run.class_name(label)
+        signal, sfreq = examples[f"signal_{label}"].astype(np.float32), float(examples["sfreq"])
         unit = str(examples.get(f"name_{label}", ""))
         data = pd.DataFrame({"time_s": np.arange(len(signal)) / sfreq, "microvolt": signal})
         alt = f"Trace and time-frequency map of {len(signal) / sfreq:g} s of a {class_name} channel, {unit}"

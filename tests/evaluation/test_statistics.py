@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from statsmodels.stats.multitest import multipletests
 
 from omni_bench.errors import BenchError
 from omni_bench.evaluation.auc_comparison import (
@@ -19,6 +20,7 @@ from omni_bench.evaluation.statistics import (
     compare_over_datasets,
     compare_ranks,
     holm,
+    interval_chance_tests,
     share_above_chance,
 )
 
@@ -110,6 +112,33 @@ def test_wilcoxon_over_several_models() -> None:
     assert pairs.loc[("b", "c"), "rank_biserial"] == -1
     assert np.isnan(pairs.loc[("a", "c"), "p"])
     assert pairs.loc[("a", "c"), "median_difference"] == 0
+
+
+def test_p_value_from_an_interval() -> None:
+    # relative risk 0.81 (0.70 to 0.94): z = 2.80, two-sided p 0.005 (Altman and Bland 2011)
+    cells = pd.DataFrame(
+        {
+            "dataset": ["d", "e", "f"],
+            "model": "m",
+            "family": ["x", "x", "y"],
+            "value": [-np.log(0.81), 0.1, 0.4],
+            "ci_low": [-np.log(0.94), 0.1, np.nan],
+            "ci_high": [-np.log(0.70), 0.1, np.nan],
+            "chance": 0.0,
+        }
+    )
+    tested = interval_chance_tests(cells).set_index("dataset")
+    assert tested.loc["d", "z"] == pytest.approx(2.80, abs=0.005)
+    assert 2 * tested.loc["d", "p"] == pytest.approx(0.005, abs=5e-4)
+    assert tested["p_holm"].notna().tolist() == [True, False, False]
+    shares = share_above_chance(interval_chance_tests(cells))
+    assert shares.loc["x"].tolist() == [2, 1, 0.5]
+    assert shares.loc["y"].tolist() == [1, 1, 0]
+
+
+def test_holm_equals_statsmodels() -> None:
+    p = pd.Series(np.random.default_rng(0).uniform(size=40).round(2) ** 3, index=range(40, 80))
+    np.testing.assert_allclose(holm(p), multipletests(p, method="holm")[1], atol=1e-12)
 
 
 def test_holm_by_hand() -> None:
