@@ -2,7 +2,8 @@
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,22 +13,29 @@ import pandas as pd
 import torch
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from torch import nn
 
 from omni_bench.config import checkpoint_file
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.datamodule import WindowDataModule, WindowDataset
+from omni_bench.data.corruption import Corruption
+from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.data.preprocess import Preprocessing
+from omni_bench.data.splits import NotServed, SplitNote, absent_classes, check_leaks
 from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import Evaluation, evaluate
-from omni_bench.files import renamed
+from omni_bench.files import renamed, write_atomically
 from omni_bench.models.build import build_net
 from omni_bench.models.weights import load_starting_weights
-from omni_bench.modules.learner import load_network
+from omni_bench.modules.embed import Embedder
 from omni_bench.modules.loggers import open_loggers
+from omni_bench.modules.probe import load_trained
+from omni_bench.modules.projection import projection_of
+from omni_bench.modules.ranks import LEARNER, Ranks, in_rank, world_size
 from omni_bench.results.record import Record, metrics_table, read_record
 
 log = logging.getLogger(__name__)
+NAMES = {"person": "patients", "unit_id": "units"}
 RUN_KEYS = ("seed", "split_seed", "compat", "reduced")
 
 
@@ -41,7 +49,15 @@ def identity_of(cfg: DictConfig) -> dict[str, Any]:
         "config_hash": cfg.run_name.rpartition("-")[2],
         "experiment": cfg.experiment,
         "synthetic": cfg.dataset.synthetic,
+        "options": _options(cfg),
     }
+
+
+def _options(cfg: DictConfig) -> dict[str, Any]:
+    """What tells runs of the same cards apart: windows and rate, and the options of split and corruption."""
+    drawn = plain(cfg.protocol.split) | (plain(cfg.protocol.corruption) if cfg.protocol.corruption else {})
+    named = {key: value for key, value in drawn.items() if not key.startswith("_")}
+    return {"window_s": cfg.task.window_s, "sfreq": cfg.task.preprocessing.sfreq, **named}
 
 
 def acquire(cfg: DictConfig) -> None:
@@ -96,9 +112,10 @@ def open_data(cfg: DictConfig) -> tuple[Cohort, dict[str, Stored]]:
     BenchError
         The data are not there, or a recording is broken and ``on_error=raise``.
     """
+    steps = Preprocessing.from_card(plain(cfg.task.preprocessing))
     return instantiate(cfg.task.prepare)(
         open_cohort(cfg).filter(**cfg.task.cohort),
-        Preprocessing.from_card(plain(cfg.task.preprocessing)),
+        steps.without_filters() if cfg.dataset.preprocessed else steps,
         Path(cfg.paths.cache).expanduser(),
         on_error=cfg.on_error,
         workers=max(1, cfg.trainer.num_workers),
@@ -117,31 +134,56 @@ def samples_of(cfg: DictConfig, cohort: Cohort, stored: Mapping[str, Stored]) ->
     return units, windows
 
 
-def split_of(cfg: DictConfig, units: pd.DataFrame, patients: pd.DataFrame) -> pd.Series:
-    """Split of every unit. With ``checkpoint`` nobody is trained on, so all are test.
+def split_of(cfg: DictConfig, units: pd.DataFrame, patients: pd.DataFrame, record: Record | None = None) -> pd.Series:
+    """Split of every unit, checked for leaks. With ``checkpoint`` nobody is trained on, so all are test.
+
+    Where the protocol has no meaning for the data its card's fallback splits them. That, what the protocol bent, and
+    classes that validation or test lack become warnings of ``record``.
 
     Raises
     ------
     BenchError
-        The checkpoint was trained on a person of this run's test split.
+        The data cannot be split so, or the checkpoint was trained on a person of this run's test split.
     """
-    split = instantiate(cfg.protocol.split)(units, patients, seed=cfg.split_seed)
-    if cfg.checkpoint is None:
-        return split
+    protocol, group = cfg.protocol, cfg.protocol.group
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SplitNote)
+        try:
+            split = instantiate(protocol.split)(units, patients, seed=cfg.split_seed)
+        except NotServed as error:
+            if protocol.fallback is None:
+                raise
+            group, fallback = "unit_id", protocol.fallback["_target_"].rpartition(".")[2]
+            warnings.warn(f"{error}: split by {fallback} instead", SplitNote, stacklevel=1)
+            split = instantiate(protocol.fallback)(units, patients, seed=cfg.split_seed)
+    split = split if cfg.checkpoint is None else _split_for_checkpoint(cfg, units, split, group)
+    parts = units.assign(split=split)
+    check_leaks(parts, group)
+    if record:
+        record.note(fallback=None if group == protocol.group else fallback)
+        for line in [str(w.message) for w in caught if issubclass(w.category, SplitNote)]:
+            record.warn(line)
+        for line in absent_classes(parts, cfg.task.classes):
+            record.warn(line)
+    return split
+
+
+def _split_for_checkpoint(cfg: DictConfig, units: pd.DataFrame, split: pd.Series, group: str) -> pd.Series:
     trained = Path(cfg.checkpoint).expanduser() / "split.parquet"
     if not trained.is_file():
         log.warning("checkpoint=%s: no split.parquet beside it, so who it was trained on is unknown", cfg.checkpoint)
         return split.mask(split == "train", "test")
     known = pd.read_parquet(trained)
-    seen = set(known.loc[known["split"] != "test", "person"])
+    # a unit in no part (NA) tells nothing of its person
+    seen = set(known.loc[known["split"].isin(["train", "val"]), group])
     if (split == "train").any():
         split = split.mask(split == "train", "val")
     if not (split == "test").any():
         raise BenchError(f"dataset={cfg.dataset.name}: no test patients for checkpoint={cfg.checkpoint}")
-    overlap = sorted(set(units.loc[split == "test", "person"]) & seen)
+    overlap = sorted(set(units.loc[split == "test", group]) & seen)
     if overlap:
         raise BenchError(
-            f"checkpoint={cfg.checkpoint} was trained on {overlap[0]} ({len(overlap)} of the test patients): not evaluated"
+            f"checkpoint={cfg.checkpoint} was trained on {overlap[0]} ({len(overlap)} of the test {NAMES[group]}): not evaluated"
         )
     return split
 
@@ -160,6 +202,23 @@ def counts_of(units: pd.DataFrame, classes: list[str]) -> dict[str, Any]:
     return counts
 
 
+def corruption_of(cfg: DictConfig, ch_names: Sequence[str] | None, sfreq: float) -> Corruption | None:
+    """What the protocol does to windows; ``ch_names`` is None where a window is one channel."""
+    if cfg.protocol.corruption is None:
+        return None
+    names = tuple(ch_names or ["the only one"])
+    return instantiate(cfg.protocol.corruption, _convert_="all")(seed=cfg.seed, ch_names=names, sfreq=sfreq)
+
+
+def corruption_note(data: WindowDataModule) -> dict[str, Any] | None:
+    """The corruption as the record names it, with the hash of what was drawn for the corrupted evaluation windows."""
+    if data.corruption is None:
+        return None
+    windows = data.evaluate_windows
+    names = windows.loc[windows["split"].isin(data.corruption.splits), "sample_id"]
+    return data.corruption.identity() | {"n_windows": len(names), "sha256": data.corruption.sha256(names)}
+
+
 def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]) -> WindowDataModule:
     """The data module over stored windows.
 
@@ -173,6 +232,7 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
         raise BenchError(
             f"recordings of different rates ({', '.join(f'{r:g}' for r in rates)} Hz): set task.preprocessing.sfreq"
         )
+    ch_names = None if (windows["row"] >= 0).all() else next(iter(stored.values())).ch_names
     data = WindowDataModule(
         windows,
         n_times=math.floor(cfg.task.window_s * rates[0] + 1e-6),
@@ -182,8 +242,9 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
         windows_per_unit=cfg.task.windows_per_unit,
         seed=cfg.seed,
         num_workers=cfg.trainer.num_workers,
-        ch_names=None if (windows["row"] >= 0).all() else next(iter(stored.values())).ch_names,
+        ch_names=ch_names,
         balanced=cfg.task.kind != "regression",
+        corruption=corruption_of(cfg, ch_names, rates[0]),
     )
     trained = set(data.train_windows["label"])
     absent = [name for i, name in enumerate(cfg.task.classes) if i not in trained]
@@ -195,28 +256,41 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
     return data
 
 
-@contextmanager
-def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Record) -> Iterator[Any]:
-    """The learner with its network and starting weights; loggers are closed on leaving."""
+def network_of(
+    cfg: DictConfig, n_chans: int, n_times: int, sfreq: float, ch_names: Sequence[str] | None
+) -> tuple[nn.Module, dict[str, Any]]:
+    """The model card's network for windows of this shape, with its starting weights or the checkpoint's, and adapters.
+
+    Returns
+    -------
+    The network, and the load report as a dictionary.
+    """
     torch.manual_seed(cfg.seed)
     n_outputs = len(cfg.task.outputs)
-    n_chans = int(data.sample_shape[0])
-    net = build_net(
-        plain(cfg.model.net),
-        n_chans,
-        1 if n_outputs == 2 else n_outputs,
-        data.n_times,
-        data.sfreq,
-        data.ch_names,
-        cfg.compat,
-    )
+    outputs = 1 if n_outputs == 2 else n_outputs
+    net = build_net(plain(cfg.model.net), n_chans, outputs, n_times, sfreq, ch_names, cfg.compat)
     if cfg.checkpoint is None:
         weights = load_starting_weights(net, plain(cfg.model), offline=cfg.offline)
-    else:
-        weights = load_network(net, checkpoint_file(cfg.checkpoint))
-    record.note(weights=weights, parameters=sum(p.numel() for p in net.parameters()))
+    if cfg.adaptation.adapt:
+        instantiate(cfg.adaptation.adapt)(net, torch.zeros(1, n_chans, n_times))
+    if cfg.checkpoint is not None:
+        weights = load_trained(net, plain(cfg.model), checkpoint_file(cfg.checkpoint), offline=cfg.offline)
+    return net, weights
+
+
+@contextmanager
+def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Record | None = None) -> Iterator[Any]:
+    """The learner with its network and starting weights, or what runs it in ranks; loggers are closed on leaving."""
+    net, weights = network_of(cfg, int(data.sample_shape[0]), data.n_times, data.sfreq, data.ch_names)
+    kept = Path(cfg.paths.cache).expanduser() / "embeddings" / cfg.model.name
+    if record:
+        record.note(weights=weights, parameters=sum(p.numel() for p in net.parameters()))
+    trainer = plain(cfg.trainer)
+    if world_size(trainer) > 1 and cfg.adaptation.learner._target_ == LEARNER and not in_rank():
+        yield Ranks(folder, trainer)
+        return
     with open_loggers(cfg, folder) as loggers:
-        yield instantiate(cfg.adaptation.learner)(
+        learner = instantiate(cfg.adaptation.learner)(
             net,
             kind=cfg.task.kind,
             classes=list(cfg.task.outputs),
@@ -224,10 +298,13 @@ def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Re
             folder=folder,
             monitor=cfg.task.monitor,
             seed=cfg.seed,
-            trainer=plain(cfg.trainer),
+            trainer=trainer,
             loggers=loggers,
             early_stopping=cfg.callbacks.early_stopping,
+            embedder=Embedder(net, {"net": plain(cfg.model.net), "compat": cfg.compat}, kept, cfg.trainer.precision),
         )
+        del net  # a linear probe lets its backbone go, while this waits for the others
+        yield learner
 
 
 def evaluation_overrides(cfg: DictConfig) -> dict[str, Any]:
@@ -266,10 +343,20 @@ def examples_of(data: WindowDataModule, scores: pd.DataFrame, file: Path) -> Non
         if surest.notna().any():
             of_unit = windows.index[_belongs(windows, part.loc[surest.idxmax()])]
             for row in of_unit[:1]:
-                kept[f"signal_{label}"] = WindowDataset(windows, data.n_times)[row][0].numpy()[0]
+                window = data.dataset(windows)[row][0].numpy()
+                kept[f"signal_{label}"] = window[0]
                 kept[f"name_{label}"] = windows.loc[row, "sample_id"]
+                if data.ch_names:
+                    kept |= {f"window_{label}": window, "ch_names": np.array(data.ch_names)}
     with renamed(file) as part, part.open("wb") as stream:
         np.savez_compressed(stream, **kept)
+
+
+def keep_projection(cfg: DictConfig, learner: Any, folder: Path) -> None:
+    """Keep the embeddings of a frozen backbone in two dimensions, where the learner has them."""
+    embedded = getattr(learner, "embedded_data", None)
+    if embedded is not None:
+        write_atomically(folder / "projection.csv", projection_of(embedded, cfg.seed).to_csv(index=False))
 
 
 def _belongs(windows: pd.DataFrame, unit: pd.Series) -> pd.Series:

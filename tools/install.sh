@@ -7,5 +7,5 @@ cd "$(dirname "$0")/.."
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 constraints=()
 if ! nvidia-smi >/dev/null 2>&1; then constraints=(-c constraints-cpu.txt); fi
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${constraints[@]}" -e ".[foundation,sweep,interpret,dev]"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${constraints[@]}" -e ".[foundation,sweep,interpret,lora,zarr,wandb,docs,dev]"
 "$venv/bin/python" tools/check_torchaudio.py

@@ -1,6 +1,7 @@
 """Loggers of a training: a CSV file always, others as the logger card asks."""
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,9 +54,22 @@ class CSVTable(Logger):
             self.file.write_text("step,epoch,metric,value\n", encoding="utf-8")
 
 
+def tensorboard(*, folder: Path, cfg: DictConfig) -> Logger:
+    """Curves below ``tensorboard/`` of the run's directory."""
+    from lightning.pytorch.loggers import TensorBoardLogger
+
+    return TensorBoardLogger(folder, name="", version="tensorboard")
+
+
 @contextmanager
 def open_loggers(cfg: DictConfig, folder: Path) -> Iterator[list[Logger]]:
-    """The CSV table and the card's loggers; a logger that cannot start is left out with a warning."""
+    """The CSV table and the card's loggers; a logger that cannot start is left out with a warning.
+
+    Only the first rank of a distributed run has any.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        yield []
+        return
     loggers: list[Logger] = [CSVTable(folder / "metrics.csv")]
     for name, node in cfg.logger.items():
         try:
