@@ -1,15 +1,22 @@
 """Whole runs on a small scalp cohort."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from omni_bench import api
 from omni_bench.datasets.demo_eeg import write_demo_eeg
+from omni_bench.errors import BenchError
 from omni_bench.locate import card_root
+from omni_bench.models.build import build
+from omni_bench.together import Together
 
 SCALP = sorted(f.stem for f in (card_root() / "conf" / "model").glob("*.yaml") if "family: scalp" in f.read_text())
 NETWORKS = [name for name in SCALP if name != "band_power"]
@@ -95,3 +102,85 @@ def test_zero_shot(workplace: list[str]) -> None:
     predictions = pd.read_parquet(folder / "predictions.parquet")
     assert set(predictions["prob_left_hand"]) == {0.0, 1.0}
     assert 0.2 < result["metrics"]["balanced_accuracy"]["value"] < 0.8
+
+
+SHARED = ("task=demo_hands", "model=eegnet", "adaptation=linear_probe", "trainer.max_epochs=4")
+SWEEP = [
+    ("protocol=cross_subject", "seed=0"),
+    ("protocol=few_shot", "seed=0", "protocol.split.fraction=0.1"),
+    ("protocol=multi_subject", "seed=0", "trainer.batch_size=50"),
+    ("protocol=few_shot", "seed=0", "protocol.split.fraction=2"),
+]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Weights of a file, so that runs of all seeds have one backbone."""
+    torch.manual_seed(0)
+    file = tmp_path_factory.mktemp("weights") / "eegnet.pt"
+    torch.save(build("eegnet", 19, 1, 400, 200.0).state_dict(), file)
+    return f"model.weights={file}"
+
+
+@pytest.mark.slow
+def test_probes_fitted_together_are_those_fitted_alone(workplace: list[str], weights: str, tmp_path: Path) -> None:
+    paths = [f"paths.cache={tmp_path}/cache", f"paths.output_dir={tmp_path}/outputs"]
+    runs = [(*SHARED, *own, weights, *workplace, *paths) for own in SWEEP]
+    cfgs = [api.compose_config(overrides) for overrides in runs]
+    together = Together()
+    for number, cfg in enumerate(cfgs[:3]):
+        together.begin(number, cfg)
+    with pytest.raises(BenchError, match=r"protocol\.split\.fraction=2"):
+        together.begin(3, cfgs[3])
+    together.fit()
+    # all three read the embeddings that the first of them kept
+    assert len(list((tmp_path / "cache" / "embeddings" / "eegnet").glob("*/*.h5"))) == 1
+    for number, (cfg, overrides) in enumerate(zip(cfgs[:3], runs[:3], strict=True)):
+        result = together.finish(number)
+        alone, folder = run(*overrides, f"paths.output_dir={tmp_path}/alone")
+        other = tmp_path / "outputs" / cfg.run_name
+        assert result.keys() == alone.keys()
+        assert result["status"] == "completed"
+        assert result["counts"] == alone["counts"]
+        for name, metric in alone["metrics"].items():
+            assert result["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-3)
+        left = [{file.relative_to(base) for file in base.rglob("*")} for base in (folder, other)]
+        assert left[0] - left[1] == {Path("checkpoints/last.ckpt")}
+        assert left[1] <= left[0]
+        ours, theirs = (pd.read_parquet(base / "predictions.parquet") for base in (other, folder))
+        pd.testing.assert_frame_equal(ours, theirs, atol=1e-4)
+
+
+@pytest.mark.slow
+def test_a_linear_probe_is_taken_up_by_its_checkpoint(workplace: list[str], weights: str) -> None:
+    trained, folder = run(*SHARED, "seed=3", weights, *workplace)
+    given = f"checkpoint={folder}"
+    again, _ = run(*SHARED, "seed=3", weights, given, "protocol.name=again", *workplace)
+    assert again["weights"]["head"].startswith(str(folder))
+    for name, metric in trained["metrics"].items():
+        assert again["metrics"][name]["value"] == metric["value"]
+    with pytest.raises(BenchError, match="head of a linear probe on another backbone"):
+        run(*SHARED, "seed=3", given, *workplace)
+    with pytest.raises(BenchError, match="another backbone"):
+        run("task=demo_hands", "model=eegconformer", "adaptation=linear_probe", "seed=3", given, *workplace)
+
+
+@pytest.mark.slow
+def test_a_sweep_of_the_command_line_fits_probes_together(workplace: list[str], weights: str, tmp_path: Path) -> None:
+    sweep = ["protocol=cross_subject,few_shot", "seed=0,1", "trainer.max_epochs=2"]
+    paths = [f"paths.output_dir={tmp_path}"]
+    command = [sys.executable, "-m", "omni_bench", "-m", *SHARED, *sweep, weights, *workplace, *paths]
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    files = sorted(tmp_path.rglob("result.json"))
+    records = [json.loads(file.read_text()) for file in files]
+    assert [(record["protocol"], record["seed"]) for record in records] == [
+        ("cross_subject", 0),
+        ("cross_subject", 1),
+        ("few_shot", 0),
+        ("few_shot", 1),
+    ]
+    assert {record["status"] for record in records} == {"completed"}
+    assert "already done" not in first.stdout
+    written = [file.stat().st_mtime_ns for file in files]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.count("already done") == 4
+    assert [file.stat().st_mtime_ns for file in files] == written

@@ -50,9 +50,14 @@ class LastCheckpoint(Checkpoint):
         trainer.save_checkpoint(self.path, weights_only=False)
 
 
+def falls(monitor: str) -> bool:
+    """Whether a monitored value is better when it is smaller."""
+    return monitor.endswith(("loss", "rmse", "mae"))
+
+
 def best_checkpoint(folder: Path, monitor: str) -> ModelCheckpoint:
     """Keeps ``best.ckpt``, the epoch with the largest ``monitor`` (a loss is monitored as its smallest)."""
-    mode = "min" if monitor.endswith(("loss", "rmse", "mae")) else "max"
+    mode = "min" if falls(monitor) else "max"
     return ModelCheckpoint(
         folder, "best", monitor=monitor, mode=mode, enable_version_counter=False, auto_insert_metric_name=False
     )

@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, TQDMProgressBar
 from lightning.pytorch.loggers import Logger
+from safetensors.torch import load_file
 from torch import nn
 
 from omni_bench.config import file_sha256
@@ -25,6 +26,7 @@ from omni_bench.memory import return_large_blocks
 from omni_bench.models.weights import LoadReport
 from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint, sweep_parts
 from omni_bench.modules.classifier import Classifier
+from omni_bench.modules.ranks import in_rank
 from omni_bench.modules.regressor import Regressor
 from omni_bench.modules.supervised import Supervised
 
@@ -39,6 +41,7 @@ def quieten_lightning() -> None:
         ".*treespec.*",
         ".*dataloader is not resumable.*",
         ".*tensorboardX.*",
+        ".*sync_dist=True.*",
     ):
         warnings.filterwarnings("ignore", message)
 
@@ -64,6 +67,8 @@ class LightningLearner:
         Logged value that chooses the best epoch.
     trainer
         The trainer card.
+    **_
+        What only learners on embeddings ask for.
     """
 
     def __init__(
@@ -80,6 +85,7 @@ class LightningLearner:
         loggers: list[Logger],
         early_stopping: int | None = None,
         head_lr: float | None = None,
+        **_: Any,
     ) -> None:
         quieten_lightning()
         return_large_blocks()
@@ -105,7 +111,10 @@ class LightningLearner:
             callbacks.append(TQDMProgressBar(leave=True))
         self.trainer = L.Trainer(
             accelerator=trainer["accelerator"],
-            devices=trainer["devices"],
+            devices=trainer["devices"] if in_rank() else 1,
+            num_nodes=trainer["num_nodes"] if in_rank() else 1,
+            # a network may leave parameters out of its output
+            strategy="ddp_find_unused_parameters_true" if in_rank() else "auto",
             precision=trainer["precision"],
             max_epochs=trainer["max_epochs"],
             gradient_clip_val=trainer["gradient_clip"],
@@ -127,10 +136,7 @@ class LightningLearner:
         BenchError
             No validation windows, or training took no step.
         """
-        if data.val_windows["label"].notna().sum() == 0:
-            raise BenchError(
-                "no labelled validation windows: the protocol needs at least two training persons with labels"
-            )
+        self.check(data)
         sweep_parts(self.last.parent)
         resume = self.last if self.last.is_file() else None
         self.trainer.fit(self.module, datamodule=data, ckpt_path=resume, weights_only=True)
@@ -138,18 +144,52 @@ class LightningLearner:
             raise BenchError("training took no step: fewer training windows than a batch needs")
         load_network(self.module.net, self.best)
 
+    def check(self, data: WindowDataModule) -> None:
+        """Raise BenchError unless there are labelled validation windows."""
+        if data.val_windows["label"].notna().sum() == 0:
+            raise BenchError(
+                "no labelled validation windows: the protocol needs at least two training persons with labels"
+            )
+
     def predict(self, data: WindowDataModule) -> pd.DataFrame:
         """Class probabilities, or predictions, of every evaluation window, in the order of ``data.evaluate_windows``."""
         batches = self.trainer.predict(self.module, datamodule=data, return_predictions=True)
         assert batches is not None
+        if in_rank():
+            # each rank has its own windows; together they have every one once
+            shares: list[Any] = [None] * self.trainer.world_size
+            torch.distributed.all_gather_object(shares, batches)
+            batches = [batch for share in shares for batch in share]
         positions = np.concatenate([i.numpy() for i, _ in batches])
-        columns = pd.DataFrame(np.concatenate([p.numpy() for _, p in batches]), columns=self.columns)
-        windows = data.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]].iloc[positions]
+        order = positions.argsort()
+        columns = pd.DataFrame(np.concatenate([p.numpy() for _, p in batches])[order], columns=self.columns)
+        windows = data.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]].iloc[positions[order]]
         return pd.concat([windows.reset_index(drop=True), columns], axis=1)
 
 
+def read_checkpoint(file: Path) -> dict[str, Any]:
+    """Content of a training checkpoint, or of ``.safetensors`` as if it were one; no code in it is ever run.
+
+    Raises
+    ------
+    BenchError
+        The file is damaged, or no plain checkpoint.
+    """
+    try:
+        if file.suffix == ".safetensors":
+            return {"state_dict": {f"net.{name}": value for name, value in load_file(file).items()}}
+        content = torch.load(file, map_location="cpu", weights_only=True)
+        if not isinstance(content["state_dict"], dict):
+            raise TypeError("its state_dict is none")
+        return content
+    except Exception as error:
+        raise BenchError(
+            f"checkpoint={file}: no checkpoint of plain tensors ({type(error).__name__}): give a run of omni_bench, or its export"
+        ) from error
+
+
 def load_network(net: nn.Module, checkpoint: Path) -> dict[str, Any]:
-    """Load the network's part of a training checkpoint.
+    """Load the network's part of a training checkpoint, or a whole network from ``.safetensors``.
 
     Returns
     -------
@@ -158,9 +198,9 @@ def load_network(net: nn.Module, checkpoint: Path) -> dict[str, Any]:
     Raises
     ------
     BenchError
-        The checkpoint is of another network.
+        The file is damaged or no plain checkpoint, or it is of another network.
     """
-    state = torch.load(checkpoint, map_location="cpu", weights_only=True)["state_dict"]
+    state = read_checkpoint(checkpoint)["state_dict"]
     weights = {name.removeprefix("net."): value for name, value in state.items() if name.startswith("net.")}
     wrong = set(weights) ^ set(net.state_dict())
     if wrong:

@@ -11,7 +11,7 @@ def parameter_groups(net: nn.Module, head_lr: float | None = None) -> list[dict[
     Parameters
     ----------
     head_lr
-        Learning rate of ``net.head_name``; None leaves it the optimizer's.
+        Learning rate of what starts untrained, ``net.head_name`` and adapters; None leaves it the optimizer's.
 
     Returns
     -------
@@ -21,12 +21,13 @@ def parameter_groups(net: nn.Module, head_lr: float | None = None) -> list[dict[
     head = f"{net.head_name}."
     for name, parameter in net.named_parameters():
         if parameter.requires_grad:
-            groups.setdefault((parameter.ndim > 1, name.startswith(head)), []).append(parameter)
+            is_new = name.startswith(head) or ".lora_" in name
+            groups.setdefault((parameter.ndim > 1, is_new), []).append(parameter)
     return [
         {
             "params": parameters,
             **({} if decays else {"weight_decay": 0.0}),
-            **({"lr": head_lr} if of_head and head_lr is not None else {}),
+            **({"lr": head_lr} if is_new and head_lr is not None else {}),
         }
-        for (decays, of_head), parameters in groups.items()
+        for (decays, is_new), parameters in groups.items()
     ]

@@ -1,18 +1,28 @@
 """Linear probe: a frozen backbone embeds every window once, then only the final layer trains."""
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import lightning as L
+import numpy as np
 import pandas as pd
 import torch
-from rich.progress import track
+from lightning.pytorch.callbacks import Callback
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 from omni_bench.data.datamodule import WindowDataModule
-from omni_bench.data.dataset import WindowDataset
+from omni_bench.data.embeddings import Embeddings
+from omni_bench.errors import BenchError
 from omni_bench.models.build import head_of
-from omni_bench.modules.learner import LightningLearner
+from omni_bench.models.weights import load_starting_weights
+from omni_bench.modules.embed import Embedder, backbone_sha256
+from omni_bench.modules.learner import LightningLearner, load_network, read_checkpoint
+
+BACKBONE = "backbone_sha256"
+"""Where a linear probe's checkpoint says what its head was trained on."""
 
 
 class LinearProbe(LightningLearner):
@@ -24,14 +34,30 @@ class LinearProbe(LightningLearner):
         With ``embed`` and ``head_name``; see `omni_bench.models.build`.
     head_optimizer
         Parameters → optimizer; takes the place of the model card's.
+    embedder
+        Of ``net``.
     **settings
         As of `LightningLearner`.
+
+    Raises
+    ------
+    BenchError
+        The trainer turns windows round, which their embeddings cannot follow.
     """
 
-    def __init__(self, net: nn.Module, *, head_optimizer: Any, optimizer: Any, **settings: Any) -> None:
-        self.backbone = net.eval().requires_grad_(False)
+    def __init__(
+        self, net: nn.Module, *, head_optimizer: Any, optimizer: Any, embedder: Embedder, **settings: Any
+    ) -> None:
+        if settings["trainer"]["time_reversal"]:
+            raise BenchError(
+                "trainer.time_reversal changes windows that adaptation=linear_probe embeds once: set it to 0"
+            )
+        net.eval().requires_grad_(False)
+        self.embedder: Embedder | None = embedder
         self.embedded_data: EmbeddedDataModule | None = None
+        self.backbone_sha256 = embedder.backbone_sha256
         super().__init__(_head_alone(net), optimizer=head_optimizer, **settings)
+        self.trainer.callbacks.append(_NamesBackbone(self.backbone_sha256))  # type: ignore[attr-defined]
 
     def fit(self, data: WindowDataModule) -> None:
         """Embed, then train as `LightningLearner.fit`."""
@@ -42,11 +68,11 @@ class LinearProbe(LightningLearner):
         return super().predict(self.embedded(data))
 
     def embedded(self, data: WindowDataModule) -> "EmbeddedDataModule":
-        """The same windows as embeddings, computed once."""
+        """The same windows as embeddings; the backbone is let go of, since nothing else needs it."""
         if self.embedded_data is None:
-            device = self.trainer.strategy.root_device
-            self.embedded_data = EmbeddedDataModule(data, self.backbone.to(device), device)
-            self.backbone.cpu()
+            assert self.embedder is not None
+            self.embedded_data = EmbeddedDataModule(data, self.embedder, self.trainer.strategy.root_device)
+            self.embedder = None
         return self.embedded_data
 
 
@@ -56,43 +82,74 @@ class EmbeddedDataModule(WindowDataModule):
     Items are ``(embedding, y, i)`` with float32 embeddings ``(d,)``.
     """
 
-    def __init__(self, data: WindowDataModule, net: nn.Module, device: torch.device) -> None:
+    def __init__(self, data: WindowDataModule, embedder: Embedder, device: torch.device) -> None:
         super(WindowDataModule, self).__init__()
         vars(self).update({name: value for name, value in vars(data).items() if name not in vars(self)})
+        self.num_workers = 0
         tables = (self.train_windows, self.val_windows, self.test_windows)
-        windows = pd.concat(tables).drop_duplicates("sample_id")
-        self.embeddings = embed_all(net, data, windows, device)
+        windows = pd.concat(tables).drop_duplicates("sample_id", ignore_index=True)
+        self.embeddings = embedder(data, windows, device)
         self.rows = pd.Series(range(len(windows)), index=windows["sample_id"])
 
-    def dataset(self, windows: pd.DataFrame) -> Dataset[tuple[Tensor, Tensor, int]]:
-        rows = torch.from_numpy(self.rows[windows["sample_id"]].to_numpy(copy=True))
+    def dataset(self, windows: pd.DataFrame) -> "EmbeddedWindows":
+        rows = self.rows[windows["sample_id"]].to_numpy("int64")
         labels = windows["label"].astype("Float64").to_numpy("float32", na_value=float("nan"))
-        return _Rows(self.embeddings[rows], torch.from_numpy(labels))
+        return EmbeddedWindows(self.embeddings.take(rows), torch.from_numpy(labels))
 
 
-class _Rows(Dataset[tuple[Tensor, Tensor, int]]):
-    def __init__(self, embeddings: Tensor, labels: Tensor) -> None:
+class EmbeddedWindows(Dataset[tuple[Tensor, Tensor, int]]):
+    """Embeddings and labels of a table's rows."""
+
+    def __init__(self, embeddings: Embeddings, labels: Tensor) -> None:
         self.embeddings, self.labels = embeddings, labels
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __getitem__(self, i: int) -> tuple[Tensor, Tensor, int]:
-        return self.embeddings[i], self.labels[i], i
+        return self.embeddings[np.array([i])][0], self.labels[i], i
 
 
-@torch.no_grad()
-def embed_all(net: nn.Module, data: WindowDataModule, windows: pd.DataFrame, device: torch.device) -> Tensor:
-    """Embeddings ``(len(windows), d)`` of rows of a data module's tables, on the CPU."""
-    batches = DataLoader(
-        WindowDataset(windows, data.n_times), batch_size=data.eval_batch_size, num_workers=data.num_workers
-    )
-    parts = [net.embed(x.to(device)).float().cpu() for x, _, _ in track(batches, "embedding windows")]  # type: ignore[operator]
-    return torch.cat(parts)
+def load_trained(net: nn.Module, card: Mapping[str, Any], checkpoint: Path, offline: bool = False) -> dict[str, Any]:
+    """Fill a network from a run's checkpoint; that of a linear probe has the head, and the card gives the backbone.
+
+    Returns
+    -------
+    A load report as `omni_bench.models.weights` makes it; of a linear probe that of the backbone, and where the ``head``
+    came from.
+
+    Raises
+    ------
+    BenchError
+        The checkpoint is of another network, or its head was trained on another backbone.
+    """
+    trained_on = read_checkpoint(checkpoint).get(BACKBONE)
+    if trained_on is None:
+        return load_network(net, checkpoint)
+    report = load_starting_weights(net, card, offline)
+    if backbone_sha256(net) != trained_on:
+        raise BenchError(
+            f"checkpoint={checkpoint}: the head of a linear probe on another backbone than model={card['name']} with "
+            f"model.weights={card['weights']} and this seed: give model, model.weights and seed of that run"
+        )
+    load_network(_head_alone(net), checkpoint)
+    return report | {"head": str(checkpoint)}
+
+
+class _NamesBackbone(Callback):
+    """Says in every checkpoint which backbone the head belongs to."""
+
+    def __init__(self, sha256: str) -> None:
+        self.sha256 = sha256
+
+    def on_save_checkpoint(self, trainer: L.Trainer, module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint[BACKBONE] = self.sha256
 
 
 def _head_alone(net: nn.Module) -> nn.Module:
     """The final layer under the name that it has in its network, so that a checkpoint says whose it is."""
-    head = nn.Sequential(OrderedDict([(net.head_name, head_of(net).requires_grad_(True))]))  # type: ignore[list-item]
+    head = head_of(net).requires_grad_(True)
+    for name in reversed(str(net.head_name).split(".")):
+        head = nn.Sequential(OrderedDict([(name, head)]))
     head.head_name = net.head_name
     return head.train()

@@ -1,94 +1,32 @@
 """Linear probe and zero-shot on stored windows of two channels, and how parameters are grouped."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from omni_bench.data.datamodule import WindowDataModule
-from omni_bench.data.store import write_store
 from omni_bench.errors import BenchError
 from omni_bench.modules.learner import LightningLearner
 from omni_bench.modules.parameters import parameter_groups
 from omni_bench.modules.probe import LinearProbe
 from omni_bench.modules.regressor import Regressor
 from omni_bench.modules.zero_shot import ZeroShot
-
-N_UNITS, N_TIMES, SFREQ = 60, 50, 100.0
-TRAINER: dict[str, Any] = {
-    "accelerator": "cpu",
-    "devices": 1,
-    "precision": "32-true",
-    "max_epochs": 40,
-    "gradient_clip": None,
-    "time_reversal": 0.0,
-    "checkpoint_every": 1000,
-    "progress": False,
-}
-
-
-class Spread(nn.Module):
-    """Embeds a window as its channels' standard deviations, times a trainable scale, behind dropout."""
-
-    head_name = "head"
-
-    def __init__(self, n_outputs: int) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(2))
-        self.dropout = nn.Dropout(0.5)
-        self.head = nn.Linear(2, n_outputs)
-        self.embedded = 0
-
-    def embed(self, x: Tensor) -> Tensor:
-        self.embedded += len(x)
-        return self.dropout(x.std(-1) * self.scale)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.embed(x))
+from tests.probing import N_UNITS, Spread, adam, learner_of, two_channels
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> WindowDataModule:
-    """Units 2 i and 2 i + 1: channel 0 is louder in class 1, channel 1 in class 0."""
-    rng = np.random.default_rng(0)
-    label = np.arange(N_UNITS) % 2
-    gain = np.stack([1 + label, 2 - label])
-    signal = (rng.standard_normal((2, N_UNITS * N_TIMES)) * gain.repeat(N_TIMES, axis=1)).astype("float32")
-    stored = write_store(tmp_path / "x.h5", [signal], ["FP1", "FP2"], SFREQ, {})
-    windows = pd.DataFrame(
-        {
-            "unit_id": [f"u{i:02d}" for i in range(N_UNITS)],
-            "path": str(stored.path),
-            "row": -1,
-            "label": pd.array(label, "Int64"),
-            "split": np.repeat(["train", "val", "test"], [36, 12, 12]),
-            "start": np.arange(N_UNITS) * N_TIMES / SFREQ,
-            "duration": N_TIMES / SFREQ,
-        }
-    )
-    windows["sample_id"] = windows["unit_id"] + "@0"
-    windows = pd.concat([windows.assign(use=use) for use in ("train", "evaluate")], ignore_index=True)
-    return WindowDataModule(windows, N_TIMES, SFREQ, batch_size=12, eval_batch_size=16, windows_per_unit=None, seed=0)
-
-
-def learner_of(cls: Any, net: nn.Module, folder: Path, kind: str = "binary", **settings: Any) -> Any:
-    common = {"optimizer": _adam, "folder": folder, "monitor": "val/loss", "seed": 0, "trainer": TRAINER, "loggers": []}
-    return cls(net, kind=kind, classes=["quiet", "loud"], **common, **settings)
-
-
-def _adam(parameters: Any) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, lr=0.05)
+    return two_channels(tmp_path)
 
 
 def test_linear_probe_embeds_once_and_trains_the_head_alone(data: WindowDataModule, tmp_path: Path) -> None:
     torch.manual_seed(0)
     net = Spread(1)
     before = net.head.weight.detach().clone()
-    learner = learner_of(LinearProbe, net, tmp_path, head_optimizer=_adam)
+    learner = learner_of(LinearProbe, net, tmp_path, head_optimizer=adam)
     learner.fit(data)
     predictions = learner.predict(data)
     assert net.embedded == N_UNITS
@@ -107,7 +45,7 @@ def test_linear_probe_embeds_once_and_trains_the_head_alone(data: WindowDataModu
 
 def test_linear_probe_is_training_with_a_frozen_backbone(data: WindowDataModule, tmp_path: Path) -> None:
     weights = []
-    for cls, settings in ((LinearProbe, {"head_optimizer": _adam}), (LightningLearner, {})):
+    for cls, settings in ((LinearProbe, {"head_optimizer": adam}), (LightningLearner, {})):
         torch.manual_seed(0)
         net = Spread(1)
         net.dropout.p = 0.0
@@ -123,7 +61,7 @@ def test_regression(data: WindowDataModule, tmp_path: Path) -> None:
         table["label"] = table["label"].astype(float) * 3 - 1
     data.balanced = False
     torch.manual_seed(0)
-    learner = learner_of(LinearProbe, Spread(1), tmp_path, kind="regression", head_optimizer=_adam)
+    learner = learner_of(LinearProbe, Spread(1), tmp_path, kind="regression", head_optimizer=adam)
     assert isinstance(learner.module, Regressor)
     learner.fit(data)
     predictions = learner.predict(data)
@@ -133,7 +71,7 @@ def test_regression(data: WindowDataModule, tmp_path: Path) -> None:
 
 
 def test_regressor_reports_r2() -> None:
-    module = Regressor(Spread(1), _adam, 0)
+    module = Regressor(Spread(1), adam, 0)
     y = torch.tensor([0.0, 1.0, 2.0])
     outputs = torch.tensor([[0.5], [1.0], [2.0]])
     assert module.validation_metrics(outputs, y)["r2"] == pytest.approx(1 - 0.25 / 2)
@@ -141,9 +79,9 @@ def test_regressor_reports_r2() -> None:
     assert float(module.loss(outputs, y)) == pytest.approx(0.25 / 3)
 
 
-def test_zero_shot_takes_the_nearest_validation_window(data: WindowDataModule) -> None:
+def test_zero_shot_takes_the_nearest_validation_window(data: WindowDataModule, tmp_path: Path) -> None:
     net = Spread(1)
-    learner = ZeroShot(net, kind="binary", classes=["quiet", "loud"], trainer=TRAINER)
+    learner = learner_of(ZeroShot, net, tmp_path)
     learner.fit(data)
     predictions = learner.predict(data)
     x = torch.stack([data.dataset(data.evaluate_windows)[i][0] for i in range(24)]).std(-1).numpy()
@@ -154,7 +92,7 @@ def test_zero_shot_takes_the_nearest_validation_window(data: WindowDataModule) -
     np.testing.assert_array_equal(predictions["prob_loud"], expected)
     np.testing.assert_array_equal(predictions["prob_quiet"], 1 - expected)
     with pytest.raises(BenchError, match="say linear_probe"):
-        ZeroShot(net, kind="regression", classes=["x"], trainer=TRAINER)
+        learner_of(ZeroShot, net, tmp_path, kind="regression")
 
 
 def test_no_weight_decay_on_vectors_and_an_own_rate_for_the_head() -> None:
