@@ -54,7 +54,9 @@ def array_recording(
         raise BenchError(f"dataset.unit={unit}: unknown unit, expected V, mV, µV or nV")
     wrong = [piece.shape for piece in pieces if piece.ndim != 2 or len(piece) != len(all_names)]
     if wrong:
-        raise BenchError(f"{path}: an array of shape {wrong[0]}, expected ({len(all_names)}, n_times): another release?")
+        raise BenchError(
+            f"{path}: an array of shape {wrong[0]}, expected ({len(all_names)}, n_times): another release?"
+        )
     names = list(all_names if ch_names is None else ch_names)
     absent = [name for name in names if name not in all_names]
     if absent:

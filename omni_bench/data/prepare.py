@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -14,8 +14,11 @@ from rich.progress import track
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.preprocess import Preprocessing, preprocess
 from omni_bench.data.recording import Recording, open_recording, recording_files
-from omni_bench.data.store import Stored, open_store, remove_leftovers, source_fingerprint, store_file, write_store
+from omni_bench.data.store import Stored, open_store, source_fingerprint, store_file, write_store
 from omni_bench.errors import BenchError
+from omni_bench.files import sweep_parts
+from omni_bench.signal.electrode_names import are_plugs, electrode_name, same_place
+from omni_bench.signal.montage import MIN_MATCHED, channel_matrix
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +44,10 @@ class Job:
         return self.opener(self.raw, self.ch_names, self.unit, **options)
 
     @property
+    def stored_names(self) -> list[str]:
+        return list(self.steps.channels or self.ch_names)
+
+    @property
     def target(self) -> Path:
         key: list[object] = [
             source_fingerprint(recording_files(self.raw)),
@@ -50,7 +57,8 @@ class Job:
             self.steps.identity(),
         ]
         if self.opener is not open_recording:
-            key += [f"{self.opener.__module__}.{self.opener.__qualname__}", self.part]
+            options = getattr(self.opener, "__qualname__", None) or repr(self.opener)
+            key += [f"{self.opener.__module__}.{options}", self.part]
         return store_file(self.folder, self.recording, key)
 
 
@@ -81,13 +89,19 @@ def prepare(
 
     Returns
     -------
-    The cohort without what failed, and the stored file of each recording.
+    The cohort without what failed, and the stored file of each recording. Where the steps ask for channels, those are the
+    cohort's; what they lack or leave is counted in ``excluded``.
+
+    Raises
+    ------
+    BenchError
+        A recording fails and ``on_error="raise"``, or too few channels are common to all recordings.
     """
     folder = cache / "store" / cohort.name
-    remove_leftovers(folder)
-    good = (
-        cohort.channels[cohort.channels["good"].fillna(True).astype(bool)].groupby("recording")["raw_name"].agg(tuple)
-    )
+    sweep_parts(folder)
+    if steps.channel_policy == "intersection":
+        cohort, steps = _shared_channels(cohort, steps)
+    good = _good(cohort).groupby("recording")["raw_name"].agg(tuple)
     jobs, failed = [], {}
     for row in cohort.recordings.itertuples(index=False):
         if row.recording not in good:
@@ -128,7 +142,65 @@ def prepare(
         name, channel, why = broken[0]
         raise BenchError(f"{name}: channel {channel}: {why}: mark it bad in channels.tsv, or say on_error=skip")
     cohort = cohort.without(failed) if failed else cohort
+    if steps.channels:
+        cohort = _with_channels(cohort, steps, good)
     return cohort.without_channels(broken) if broken else cohort, stored
+
+
+def _good(cohort: Cohort) -> pd.DataFrame:
+    """Good channels, with the ``place`` that old and new 10-20 names share."""
+    good = cohort.channels[cohort.channels["good"].fillna(True).astype(bool)]
+    return good.assign(place=good["channel"].map(same_place))
+
+
+def _shared_channels(cohort: Cohort, steps: Preprocessing) -> tuple[Cohort, Preprocessing]:
+    """What all recordings have: of the wanted channels, as steps; or of all, in the first one's order and spelling."""
+    good = _good(cohort)
+    sets = good.groupby("recording")["place"].agg(set)
+    shared = set.intersection(*sets)
+    wanted = steps.channels or max(sets, key=len)
+    kept = [name for name in wanted if same_place(electrode_name(name)) in shared]
+    if len(kept) < MIN_MATCHED * len(wanted):
+        poorest = sets.map(len).idxmin()
+        raise BenchError(
+            f"{cohort.root}: only {len(kept)} of {len(wanted)} channels are in every recording ({poorest} has "
+            f"{len(sets[poorest])}): leave recordings out with task.cohort, or name task.preprocessing.channels with "
+            "task.preprocessing.channel_policy=spline"
+        )
+    if steps.channels:
+        return cohort, replace(steps, channels=tuple(kept), channel_policy="exact")
+    first = good[good["recording"] == good["recording"].iloc[0]]
+    if are_plugs(first["channel"]):
+        log.warning(
+            "channels are called by BioSemi's plug positions, which models that go by names take for other electrodes: "
+            "name task.preprocessing.channels with task.preprocessing.channel_policy=spline"
+        )
+    others = good[~good["place"].isin(shared)]
+    if len(others):
+        dropped = [(row.recording, row.raw_name, "not in every recording") for row in others.itertuples(index=False)]
+        cohort = cohort.without_channels(dropped)
+    spelled = first.drop_duplicates("place").set_index("place")["channel"]
+    place = cohort.channels["channel"].map(same_place)
+    channels = cohort.channels.assign(channel=place.map(spelled).fillna(cohort.channels["channel"]))
+    rank = place.map({name: i for i, name in enumerate(spelled.index)}).fillna(len(spelled))
+    channels = channels.iloc[rank.argsort(kind="stable")]
+    return replace(cohort, channels=channels), replace(steps, channel_policy=None)
+
+
+def _with_channels(cohort: Cohort, steps: Preprocessing, good: pd.Series) -> Cohort:
+    """The cohort with the channels that the steps made, what they lack and leave counted."""
+    assert steps.channel_policy is not None
+    reports = {own: channel_matrix(own, steps.channels, steps.channel_policy)[1] for own in set(good)}
+    table = pd.DataFrame({"raw_name": steps.channels, "type": "EEG", "good": True})
+    table["channel"] = table["raw_name"].map(electrode_name)
+    tables, excluded = [], []
+    for recording in cohort.recordings["recording"]:
+        report = reports[good[recording]]
+        for names, what in ((report.absent, f"{steps.channel_policy}, not recorded"), (report.unused, "not wanted")):
+            if names:
+                excluded.append({"what": "channels", "reason": f"{what}: {', '.join(names)}", "n": len(names)})
+        tables.append(table.assign(recording=recording))
+    return replace(cohort, channels=pd.concat(tables), excluded=[*cohort.excluded, *excluded])
 
 
 def _map(jobs: list[Job], workers: int) -> Generator[Stored | str, None, None]:
@@ -154,7 +226,7 @@ def _prepare_one(job: Job) -> Stored | str:
         blocks = preprocess(recording, job.steps, job.line_freq, job.memory_mb, broken)
         sfreq = job.steps.sfreq or recording.sfreq
         return write_store(
-            target, blocks, list(job.ch_names), sfreq, {} if broken is None else broken, source=job.raw.name
+            target, blocks, job.stored_names, sfreq, {} if broken is None else broken, source=job.raw.name
         )
     except BenchError as error:
         return str(error)

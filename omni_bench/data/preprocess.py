@@ -1,7 +1,7 @@
-"""Raw recording to the signal that is stored: reference, notch, band-pass, resample, in float64."""
+"""Raw recording to the signal that is stored: reference, notch, band-pass, resample, channels; filters in float64."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from omni_bench.data.recording import Recording, broken_channels, check_amplitude
 from omni_bench.errors import BenchError
+from omni_bench.signal.montage import channel_matrix
 
 NOTCH_WIDTH_HZ = 2.0
 NOTCH_LENGTH_S = 6.6
@@ -30,10 +31,25 @@ class Preprocessing:
     low: float | None = None
     high: float | None = None
     reference: str | None = None
+    channels: tuple[str, ...] = ()
+    channel_policy: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.channels and self.channel_policy is None:
+            raise BenchError("task.preprocessing.channels without a channel_policy: say how they are made")
+        if not self.channels and self.channel_policy not in (None, "intersection"):
+            raise BenchError(
+                f"task.preprocessing.channel_policy={self.channel_policy}: of which channels? name them in "
+                "task.preprocessing.channels, or say intersection"
+            )
 
     @classmethod
     def from_card(cls, card: Mapping[str, Any]) -> "Preprocessing":
-        return cls(**card)
+        return cls(**{**card, "channels": tuple(card.get("channels", ()))})
+
+    def without_filters(self) -> "Preprocessing":
+        """Rate and channels only, for signals that are filtered and referenced already."""
+        return replace(self, notch=False, low=None, high=None, reference=None)
 
     def identity(self) -> dict[str, Any]:
         """What keys a store."""
@@ -49,19 +65,20 @@ def preprocess(
 ) -> Iterator[NDArray[np.float32]]:
     """Preprocessed blocks of channels, float32 µV ``(n_block, n_times)``, in the recording's channel order.
 
-    Channels are filtered over their whole length, as many at a time as fit ``memory_mb``.
+    Channels are filtered over their whole length, as many at a time as fit ``memory_mb``. With ``steps.channels`` there is
+    one block, of those channels: weighted sums of filtered channels are the filtered sums.
 
     Parameters
     ----------
     broken
-        Receives flat channels and those with values that are not numbers, with the reason; they come out as zeros.
-        Without it such a channel is an error.
+        Receives flat channels and those with values that are not numbers, with the reason; they come out as zeros, and
+        no wanted channel is made of them. Without it such a channel is an error.
 
     Raises
     ------
     BenchError
-        The rate is too low, a channel is broken, or (after the last block, since all channels have a say) the unit
-        implausible.
+        The rate is too low, a channel is broken, the wanted channels cannot be made, or (after the last block, since all
+        channels have a say) the unit implausible.
     """
     if recording.sfreq < steps.min_sfreq:
         raise BenchError(f"{recording.path}: {recording.sfreq:g} Hz, the task needs {steps.min_sfreq:g} Hz or more")
@@ -69,24 +86,65 @@ def preprocess(
     per_channel_mb = recording.n_times * 8 * 6 / 2**20
     size = max(1, int(memory_mb / per_channel_mb))
     names = recording.ch_names
-    blocks = [names[i : i + size] for i in range(0, len(names), size)]
-    average = _average(recording, blocks) if steps.reference == "average" else 0.0
+    average = _average(recording, _in_blocks(names, size)) if steps.reference == "average" else 0.0
     spreads: list[float] = []
-    for chosen in blocks:
-        signal, found = _read_usable(recording, chosen)
-        if found and broken is None:
-            name, reason = next(iter(found.items()))
-            raise BenchError(
-                f"{recording.path}: channel {name}: {reason}: mark it bad in channels.tsv, or say on_error=skip"
-            )
+
+    def filtered(names: list[str]) -> Iterator[NDArray[np.float32]]:
+        for chosen in _in_blocks(names, size):
+            signal, found = _read_usable(recording, chosen)
+            if found and broken is None:
+                name, reason = next(iter(found.items()))
+                raise BenchError(
+                    f"{recording.path}: channel {name}: {reason}: mark it bad in channels.tsv, or say on_error=skip"
+                )
+            if broken is not None:
+                broken.update(found)
+            spreads.extend(signal.std(axis=1).tolist())
+            signal -= average
+            block = _filter_pieces(signal, recording, steps, line_freq)
+            block[[name in found for name in chosen]] = 0
+            yield block
+
+    if not steps.channels:
+        yield from filtered(names)
+    else:
         if broken is not None:
-            broken.update(found)
-        spreads += signal.std(axis=1).tolist()
-        signal -= average
-        block = _filter_pieces(signal, recording, steps, line_freq)
-        block[[name in found for name in chosen]] = 0
-        yield block
+            for chosen in _in_blocks(names, size):
+                broken.update(_read_usable(recording, chosen)[1])
+        names, weights = _sources(recording, steps, broken or {})
+        yield _weighted_sum(filtered(names), weights)
     check_amplitude(np.array(spreads), names, recording.path)
+
+
+def _in_blocks(names: list[str], size: int) -> list[list[str]]:
+    return [names[i : i + size] for i in range(0, len(names), size)]
+
+
+def _sources(
+    recording: Recording, steps: Preprocessing, broken: Mapping[str, str]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Usable channels that the wanted ones are made of, and their weights ``(n_wanted, n_sources)``."""
+    assert steps.channel_policy is not None
+    usable = [name for name in recording.ch_names if name not in broken]
+    try:
+        weights, _ = channel_matrix(usable, steps.channels, steps.channel_policy)
+    except BenchError as error:
+        raise BenchError(f"{recording.path}: {error}") from error
+    used = np.flatnonzero(weights.any(axis=0))
+    return [usable[i] for i in used], weights[:, used]
+
+
+def _weighted_sum(blocks: Iterator[NDArray[np.float32]], weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Wanted channels ``(n_wanted, n_times)``; channel by channel, so that sums do not depend on the blocks."""
+    total = np.empty(0, np.float32)
+    column = iter(weights.T.astype(np.float32))
+    for block in blocks:
+        if not total.size:
+            total = np.zeros((len(weights), block.shape[1]), np.float32)
+        for channel, weight in zip(block, column, strict=False):
+            for row in np.flatnonzero(weight):
+                total[row] += weight[row] * channel
+    return total
 
 
 def _read_usable(recording: Recording, ch_names: list[str]) -> tuple[NDArray[np.float64], dict[str, str]]:

@@ -4,6 +4,7 @@ Files that are there and whole are not fetched again; a file that was cut off go
 dataset card is one of the functions for these sites with everything but the folder bound.
 """
 
+import errno
 import hashlib
 import re
 import tarfile
@@ -296,7 +297,8 @@ def unpack(archive: Path, folder: Path) -> None:
             f"{archive}: member {error.tarinfo.name!r} would leave {folder}: nothing was unpacked; do not use it"
         ) from error
     except tarfile.TarError as error:
-        raise BenchError(f"{archive}: not a whole tar archive ({error}): delete it and fetch it again") from error
+        why = str(error).splitlines()[0]
+        raise BenchError(f"{archive}: not a whole tar archive ({why}): delete it and fetch it again") from error
 
 
 def unpack_zips(root: Path) -> None:
@@ -316,6 +318,8 @@ def unpack_zips(root: Path) -> None:
                     if outside:
                         raise BenchError(f"{archive}: member {outside[0]!r} would leave {folder}: nothing was unpacked")
                     content.extractall(folder)
-            except zipfile.BadZipFile as error:
+            except Exception as error:  # a broken archive can fail in any way
+                if isinstance(error, BenchError) or (isinstance(error, OSError) and error.errno != errno.EINVAL):
+                    raise
                 raise BenchError(f"{archive}: not a whole archive ({error}): delete it and fetch it again") from error
             archive.unlink()

@@ -1,6 +1,6 @@
 """Recordings without labels: one file of any format, or a BIDS tree, a subject's folder or a recording in one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from omni_bench.errors import BenchError
 from omni_bench.explain import near
 from omni_bench.signal.channel_names import contact_name, contact_names
 
-READERS = {"intracranial": read_bids_ieeg, "scalp": read_bids_eeg}
+READERS: dict[str, Callable[..., Cohort]] = {"intracranial": read_bids_ieeg, "scalp": read_bids_eeg}
 NAME = "recordings"
 
 

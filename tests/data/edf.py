@@ -27,6 +27,7 @@ def write_edf(
     onsets: Sequence[float] | None = None,
     reserved: str = "",
     n_records: int | None = None,
+    person: tuple[str, str, str] = ("X X X X", "Startdate X X X X", "01.01.85"),
 ) -> Path:
     """Write an EDF file, or a BDF file if ``path`` ends so.
 
@@ -38,6 +39,8 @@ def write_edf(
         ``EDF+C`` or ``EDF+D``.
     n_records
         What the header says instead of the truth.
+    person
+        The header's patient, recording and date of start.
     """
     is_bdf = path.suffix == ".bdf"
     top, width = (BDF_MAX, 3) if is_bdf else (EDF_MAX, 2)
@@ -58,7 +61,8 @@ def write_edf(
     ]
     count = len(signals) + len(notes)
     head = b"\xffBIOSEMI" if is_bdf else b"0       "
-    fields = [("X X X X", 80), ("Startdate X X X X", 80), ("01.01.85", 8), ("00.00.00", 8), (str(256 * (count + 1)), 8)]
+    patient, recording, date = person
+    fields = [(patient, 80), (recording, 80), (date, 8), ("00.00.00", 8), (str(256 * (count + 1)), 8)]
     fields += [
         (reserved, 44),
         (str(records if n_records is None else n_records), 8),

@@ -13,13 +13,13 @@ import pytest
 from omni_bench.data.store import (
     map_signal,
     open_store,
-    remove_leftovers,
     source_fingerprint,
     store_file,
     verify_store,
     write_store,
 )
 from omni_bench.errors import BenchError
+from omni_bench.files import part_of, sweep_parts
 from omni_bench.explain import explain
 
 SIGNAL = np.random.default_rng(0).normal(0, 50, (5, 1013)).astype(np.float32)
@@ -152,14 +152,20 @@ def test_killed_writer_leaves_no_final_file_and_stops_no_other(tmp_path: Path) -
     assert map_signal(path).tobytes() == SIGNAL.tobytes()
 
 
-def test_leftovers_of_killed_writers_go_after_a_day(tmp_path: Path) -> None:
-    young, old, other = (tmp_path / name for name in (".a-1.part", ".a-2.part", "a.h5"))
-    for file in (young, old, other):
+def test_leftovers_go_once_their_writer_ended_or_after_a_day(tmp_path: Path) -> None:
+    ours = part_of(tmp_path / "a.h5")
+    process = multiprocessing.get_context("fork").Process(target=int)
+    process.start()
+    process.join()
+    ended = Path(str(ours).replace(f"-{os.getpid()}-", f"-{process.pid}-"))
+    elsewhere, old, whole = (tmp_path / name for name in (".a-othernode-1-0f.part", ".a-othernode-2-0f.part", "a.h5"))
+    for file in (ours, ended, elsewhere, old, whole):
         file.write_bytes(b"x")
-    for file in (old, other):
+    for file in (old, whole):
         os.utime(file, (0, 0))
-    remove_leftovers(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([young, other])
+    sweep_parts(tmp_path)
+    assert {ours, elsewhere, whole} <= set(tmp_path.iterdir())
+    assert not {ended, old} & set(tmp_path.iterdir())
 
 
 def test_key_names_everything_that_changes_the_signal(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import tarfile
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +14,16 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 import pytest
 
-from omni_bench.datasets.download import fetch, fetch_huggingface, fetch_openneuro, unpack
+from omni_bench.datasets.download import (
+    fetch,
+    fetch_figshare,
+    fetch_huggingface,
+    fetch_openneuro,
+    fetch_physionet,
+    fetch_zenodo,
+    unpack,
+    unpack_zips,
+)
 from omni_bench.errors import BenchError
 
 COMMIT = "0" * 40
@@ -262,3 +272,95 @@ def test_broken_archive(tmp_path: Path) -> None:
     file.write_bytes(archive({"a": blob(5000), "b": blob(5000)})[:7000])
     with pytest.raises(BenchError, match="not a whole tar archive"):
         unpack(file, tmp_path / "out")
+
+
+def found(root: Path) -> dict[str, bytes]:
+    return {file.relative_to(root).as_posix(): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+
+
+def physionet(server: Server, files: dict[str, bytes]) -> None:
+    sums = [f"{hashlib.sha256(data).hexdigest()} {name}" for name, data in files.items()]
+    server.files["/mi/1.0/SHA256SUMS.txt"] = "\n".join(sums).encode()
+    server.files |= {f"/mi/1.0/{name}": data for name, data in files.items()}
+
+
+def test_physionet(server: Server, tmp_path: Path) -> None:
+    """Only what is wanted, in its folders; what is there and right is not asked for again, what is wrong is."""
+    files = {
+        "S001/S001R01.edf": blob(1000),
+        "S001/S001R02.edf": blob(2000),
+        "S001/S001R02.edf.event": b"x",
+        "wfdbcal": b"",
+    }
+    physionet(server, files)
+    fetch_physionet(tmp_path, "mi", "1.0", include=r"\.edf$", server=server.url)
+    wanted = {name: data for name, data in files.items() if name.endswith(".edf")}
+    assert found(tmp_path) == wanted
+    (tmp_path / "S001/S001R02.edf").write_bytes(blob(1999) + b"?")
+    before = len(server.log)
+    fetch_physionet(tmp_path, "mi", "1.0", include=r"\.edf$", server=server.url)
+    assert found(tmp_path) == wanted
+    assert {path for _, path, _ in server.log[before:]} == {"/mi/1.0/SHA256SUMS.txt", "/mi/1.0/S001/S001R02.edf"}
+
+
+def test_physionet_with_another_content(server: Server, tmp_path: Path) -> None:
+    physionet(server, {"a.edf": blob(1000)})
+    server.files["/mi/1.0/a.edf"] = blob(999) + b"?"
+    with pytest.raises(BenchError, match=r"a\.edf: what came is not the announced file of 1000 bytes with SHA256"):
+        fetch_physionet(tmp_path, "mi", "1.0", server=server.url)
+    assert found(tmp_path) == {}
+    with pytest.raises(BenchError, match=r"none of its 1 files fits '\\\\.bdf'"):
+        fetch_physionet(tmp_path, "mi", "1.0", include=r"\.bdf", server=server.url)
+    with pytest.raises(BenchError, match=r"SHA256SUMS.txt: cannot be read .*404"):
+        fetch_physionet(tmp_path, "no", "1.0", server=server.url)
+
+
+def test_zenodo_and_figshare(server: Server, tmp_path: Path) -> None:
+    data = server.files["/content/a"] = blob(1000)
+    zenodo = {
+        "key": "a.zip",
+        "size": 1000,
+        "checksum": f"md5:{md5(data)}",
+        "links": {"self": f"{server.url}/content/a"},
+    }
+    server.files["/records/7"] = json.dumps({"files": [zenodo]}).encode()
+    fetch_zenodo(tmp_path / "z", "7", server=f"{server.url}/records")
+    figshare = {"name": "b.edf", "size": 1000, "computed_md5": md5(data), "download_url": f"{server.url}/content/a"}
+    server.files["/articles/8/files"] = json.dumps([figshare]).encode()
+    fetch_figshare(tmp_path / "f", "8", server=f"{server.url}/articles")
+    assert (found(tmp_path / "z"), found(tmp_path / "f")) == ({"a.zip": data}, {"b.edf": data})
+    with pytest.raises(BenchError, match=r"figshare article 8: none of its 1 files fits"):
+        fetch_figshare(tmp_path / "f", "8", include="mat", server=f"{server.url}/articles")
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def test_zip_in_zip(server: Server, tmp_path: Path) -> None:
+    data = server.files["/content"] = zipped({"P01.zip": zipped({"P01/S1/eeg/a.set": b"set"}), "README": b"read"})
+    listed = {
+        "key": "all.zip",
+        "size": len(data),
+        "checksum": f"md5:{md5(data)}",
+        "links": {"self": f"{server.url}/content"},
+    }
+    server.files["/7"] = json.dumps({"files": [listed]}).encode()
+    fetch_zenodo(tmp_path, "7", unpack=True, server=server.url)
+    assert found(tmp_path) == {"P01/S1/eeg/a.set": b"set", "README": b"read"}
+
+
+def test_zip_that_leaves_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "x.zip").write_bytes(zipped({"good": b"1", "../evil": b"2"}))
+    with pytest.raises(BenchError, match=r"member '../evil' would leave .*nothing was unpacked"):
+        unpack_zips(folder)
+    assert found(tmp_path).keys() == {"in/x.zip"}
+    (folder / "x.zip").write_bytes(b"PK no")
+    with pytest.raises(BenchError, match="not a whole archive"):
+        unpack_zips(folder)
