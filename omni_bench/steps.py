@@ -26,12 +26,14 @@ from omni_bench.errors import BenchError
 from omni_bench.evaluation import Evaluation, evaluate
 from omni_bench.files import renamed, write_atomically
 from omni_bench.models.build import build_net
+from omni_bench.models.scale import unit_warning
 from omni_bench.models.weights import load_starting_weights
 from omni_bench.modules.embed import Embedder
 from omni_bench.modules.loggers import open_loggers
 from omni_bench.modules.probe import load_trained
 from omni_bench.modules.projection import projection_of
 from omni_bench.modules.ranks import LEARNER, Ranks, in_rank, world_size
+from omni_bench.results.overlap import pretraining_overlap
 from omni_bench.results.record import Record, metrics_table, read_record
 
 log = logging.getLogger(__name__)
@@ -97,9 +99,11 @@ def open_cohort(cfg: DictConfig) -> Cohort:
         acquire(cfg)
     if not root.is_dir():
         demo = "demo_eeg" if cfg.dataset.family == "scalp" else "demo_ieeg"
+        fetch = f"fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`"
+        ask = f"ask for them ({cfg.dataset.access or 'access unknown'})"
         raise BenchError(
             f"dataset={cfg.dataset.name}: no folder {root}: put the data there, name their folder with paths.data=, "
-            f"or fetch them with `python -m omni_bench.prepare dataset={cfg.dataset.name}`; dataset={demo} needs none"
+            f"or {fetch if cfg.dataset.acquire else ask}; dataset={demo} needs none"
         )
     return instantiate(cfg.dataset.read)(root, name=cfg.dataset.name, on_error=cfg.on_error, unit=cfg.dataset.unit)
 
@@ -278,13 +282,34 @@ def network_of(
     return net, weights
 
 
+def _overlap_of(cfg: DictConfig, weights: Mapping[str, Any]) -> bool | None:
+    """See `pretraining_overlap`; a checkpoint has met what the weights that it started from have met."""
+    start = read_record(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None
+    pretrained = weights["pretrained"] or bool(start and (start["weights"] or {}).get("pretrained"))
+    return pretraining_overlap(plain(cfg.model.facts), cfg.dataset.name) if pretrained else False
+
+
+def first_batch(data: WindowDataModule) -> torch.Tensor:
+    """Signals of the first training windows, or without any of the first that are evaluated."""
+    windows = data.evaluate_windows if data.train_windows.empty else data.train_windows
+    dataset = data.dataset(windows[: data.batch_size])
+    return torch.stack([dataset[i][0] for i in range(min(data.batch_size, len(windows)))])
+
+
 @contextmanager
 def learner_of(cfg: DictConfig, data: WindowDataModule, folder: Path, record: Record | None = None) -> Iterator[Any]:
     """The learner with its network and starting weights, or what runs it in ranks; loggers are closed on leaving."""
     net, weights = network_of(cfg, int(data.sample_shape[0]), data.n_times, data.sfreq, data.ch_names)
     kept = Path(cfg.paths.cache).expanduser() / "embeddings" / cfg.model.name
     if record:
-        record.note(weights=weights, parameters=sum(p.numel() for p in net.parameters()))
+        record.note(
+            weights=weights,
+            parameters=sum(p.numel() for p in net.parameters()),
+            pretraining_overlap=_overlap_of(cfg, weights),
+        )
+        if cfg.model.mad_uv and (line := unit_warning(first_batch(data), cfg.model.name, cfg.model.mad_uv)):
+            record.warn(line)
+            log.warning(line)
     trainer = plain(cfg.trainer)
     if world_size(trainer) > 1 and cfg.adaptation.learner._target_ == LEARNER and not in_rank():
         yield Ranks(folder, trainer)

@@ -43,7 +43,7 @@ def _nodes(node: Any, key: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _extra(package: str) -> str:
-    extras = {"braindecode": "foundation", "captum": "interpret", "peft": "foundation"}
+    extras = {"braindecode": "foundation", "captum": "interpret", "peft": "lora"}
     return f": pip install 'omni_bench[{extras[package]}]'" if package in extras else ""
 
 

@@ -22,9 +22,10 @@ from torch import nn
 from omni_bench.config import file_sha256
 from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.errors import BenchError
+from omni_bench.files import sweep_parts
 from omni_bench.memory import return_large_blocks
 from omni_bench.models.weights import LoadReport
-from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint, sweep_parts
+from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint
 from omni_bench.modules.classifier import Classifier
 from omni_bench.modules.ranks import in_rank
 from omni_bench.modules.regressor import Regressor
@@ -41,6 +42,7 @@ def quieten_lightning() -> None:
         ".*treespec.*",
         ".*dataloader is not resumable.*",
         ".*tensorboardX.*",
+        ".*srun. command is available.*",
         ".*sync_dist=True.*",
     ):
         warnings.filterwarnings("ignore", message)
