@@ -17,6 +17,8 @@ FP1 FPZ FP2 AF3 AF4 F7 F5 F3 F1 FZ F2 F4 F6 F8 FT7 FC5 FC3 FC1 FCZ FC2 FC4 FC6 F
 CP3 CP1 CPZ CP2 CP4 CP6 TP8 M2 P7 P5 P3 P1 PZ P2 P4 P6 P8 PO7 PO5 PO3 POZ PO4 PO6 PO8 CB1 O1 OZ O2 CB2 VEO HEO
 """
 SEED_NAMES = _CAP.split()
+FEW_NAMES = ["FP1", "C3", "CZ", "C4", "M1", "M2", "PZ", "OZ", "VEO", "HEO"]
+"""For runs, whose time goes by channels."""
 
 
 def write_cnt(
@@ -74,19 +76,23 @@ def plant(signal: np.ndarray, channel: int, onset: float, seconds: float, sfreq:
 
 
 def write_seed(
-    root: Path, names: Mapping[str, str], seconds: float = 16, marks: Mapping[str, Sequence[tuple[float, int]]] | None = None
+    root: Path,
+    names: Mapping[str, str],
+    cap: Sequence[str] = SEED_NAMES,
+    seconds: float = 16,
+    marks: Mapping[str, Sequence[tuple[float, int]]] | None = None,
 ) -> None:
-    """CNT files of 66 channels with a tone on OZ from 10 to 12 s; ``names`` is path → label of the noise's seed."""
+    """CNT files with a tone on OZ from 10 to 12 s; ``names`` is path → key of its ``marks``."""
     for i, (file, key) in enumerate(names.items()):
-        signal = noise(66, seconds, i)
-        plant(signal, SEED_NAMES.index("OZ"), 10.0, 2.0)
-        write_cnt(root / file, signal, SEED_NAMES, marks=(marks or {}).get(key, ()))
+        signal = noise(len(cap), seconds, i)
+        plant(signal, cap.index("OZ"), 10.0, 2.0)
+        write_cnt(root / file, signal, cap, marks=(marks or {}).get(key, ()))
 
 
-def write_svrec(root: Path, persons: Sequence[str] = ("1", "2", "3")) -> None:
+def write_svrec(root: Path, cap: Sequence[str] = SEED_NAMES) -> None:
     """Four clips per person, shown for 2 s at 1, 4, 7 and 10 s; every second one is liked."""
-    for i, person in enumerate(persons):
-        write_cnt(root / "eeg" / f"{person}_data.cnt", noise(66, 13, i), SEED_NAMES)
+    for i, person in enumerate(("1", "2", "3")):
+        write_cnt(root / "eeg" / f"{person}_data.cnt", noise(len(cap), 13, i), cap)
         clips = [
             {
                 "eeg_start_time": 1000 + 3000 * k,
@@ -104,13 +110,13 @@ def write_svrec(root: Path, persons: Sequence[str] = ("1", "2", "3")) -> None:
         file.write_text(json.dumps(clips))
 
 
-def write_dual_frequency(root: Path, n_targets: int, persons: Sequence[int] = (1, 2, 3)) -> None:
+def write_dual_frequency(root: Path, n_targets: int, cap: Sequence[str] = SEED_NAMES) -> None:
     """One block of trials of 1 s, target k at k s, and control marks that are no trials."""
-    for i in persons:
+    for i in (1, 2, 3):
         marks = [(0.5, 253), *((float(k), k) for k in range(1, n_targets + 1)), (n_targets + 1.0, 254)]
-        signal = noise(66, n_targets + 3, i)
-        plant(signal, SEED_NAMES.index("OZ"), 2.0, 1.0)
-        write_cnt(root / f"Subject {i:02d}.cnt", signal, SEED_NAMES, marks=sorted(marks))
+        signal = noise(len(cap), n_targets + 3, i)
+        plant(signal, cap.index("OZ"), 2.0, 1.0)
+        write_cnt(root / f"Subject {i:02d}.cnt", signal, cap, marks=sorted(marks))
 
 
 CONDITIONS = ("RS", "MATBeasy", "MATBmed", "MATBdiff")

@@ -53,7 +53,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
 for (const filter of filters) filter.addEventListener("input", filterAll);
 const only = document.getElementById("filter-ranked");
 if (!document.querySelector('#ranks [data-ranked="yes"]')) only.value = "no";
-const first = document.querySelector(`#ranks [data-ranked="${only.value}"]`);
+const candidates = `#ranks [data-ranked="${only.value}"]`;
+const first = document.querySelector(`${candidates}[data-protocol="cross_subject"]`) ?? document.querySelector(candidates);
 if (first) {
   document.getElementById("filter-protocol").value = first.dataset.protocol;
   document.getElementById("filter-adaptation").value = first.dataset.adaptation;
