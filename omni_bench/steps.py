@@ -65,25 +65,32 @@ def _options(cfg: DictConfig) -> dict[str, Any]:
 def acquire(cfg: DictConfig) -> None:
     """Put the dataset where its card says, by the card's own way: a download, or a generator.
 
+    A download that broke off left a mark beside the folder, and is taken up again.
+
     Raises
     ------
     BenchError
         The card knows no way, or the data cannot be had.
     """
     root = Path(cfg.dataset.root).expanduser()
-    if root.is_dir():
+    unfinished = root.with_name(f".{root.name}.unfinished")
+    if root.is_dir() and not unfinished.exists():
         return
     if not cfg.dataset.acquire or (cfg.offline and not cfg.dataset.synthetic):
         raise BenchError(
             f"dataset={cfg.dataset.name}: no folder {root}: put the data there ({cfg.dataset.access or 'access unknown'}), "
             "or name their folder with paths.data="
         )
+    if not cfg.dataset.synthetic:
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.touch()
     try:
         instantiate(cfg.dataset.acquire)(root)
     except OSError:
         # another run may have put the same data there in the meantime
-        if not root.is_dir():
+        if unfinished.exists() or not root.is_dir():
             raise
+    unfinished.unlink(missing_ok=True)
 
 
 def open_cohort(cfg: DictConfig) -> Cohort:

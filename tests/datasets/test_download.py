@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlparse
 import numpy as np
 import pytest
 
+from omni_bench.api import compose_config
 from omni_bench.datasets.download import (
     fetch,
     fetch_figshare,
@@ -25,6 +26,7 @@ from omni_bench.datasets.download import (
     unpack_zips,
 )
 from omni_bench.errors import BenchError
+from omni_bench.steps import acquire
 
 COMMIT = "0" * 40
 
@@ -364,3 +366,20 @@ def test_zip_that_leaves_its_folder(tmp_path: Path) -> None:
     (folder / "x.zip").write_bytes(b"PK no")
     with pytest.raises(BenchError, match="not a whole archive"):
         unpack_zips(folder)
+
+
+def test_a_download_that_broke_off_is_taken_up_again(server: Server, tmp_path: Path) -> None:
+    files = {"a.edf": blob(1000), "b.edf": blob(2000)}
+    physionet(server, files)
+    missing = server.files.pop("/mi/1.0/b.edf")
+    way = ["dataset.acquire.project=mi", "dataset.acquire.version='1.0'", f"+dataset.acquire.server='{server.url}'"]
+    cfg = compose_config(["dataset=eegmat", f"dataset.root={tmp_path}/mi", *way])
+    with pytest.raises(BenchError, match=r"b\.edf"):
+        acquire(cfg)
+    assert found(tmp_path / "mi") == {"a.edf": files["a.edf"]}
+    server.files["/mi/1.0/b.edf"] = missing
+    acquire(cfg)
+    assert found(tmp_path / "mi") == files
+    before = len(server.log)
+    acquire(cfg)
+    assert len(server.log) == before
