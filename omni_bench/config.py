@@ -105,7 +105,7 @@ class TaskConf:
 
 @dataclass
 class ModelConf:
-    """A model card."""
+    """A model card; ``mad_uv`` is about the median absolute deviation of its input in µV, see `omni_bench.models.scale`."""
 
     name: str = MISSING
     title: str = _prose()
@@ -117,6 +117,7 @@ class ModelConf:
     sfreq: float | None = None
     channels: list[str] = field(default_factory=list)
     channel_policy: str = "intersection"
+    mad_uv: float | None = _prose(None)
     weights: str = "random"
     pretrained: dict[str, Any] | None = None
     min_matched: float = 0.9

@@ -19,9 +19,7 @@ def _detect(cfg: DictConfig) -> None:
     from omni_bench.results.console import print_detected
     from omni_bench.steps import open_cohort, plain
 
-    asked = plain(cfg.detect)
-    asked |= {"detectors": tuple(asked["detectors"]), "band": None if asked["band"] is None else tuple(asked["band"])}
-    settings = Settings(**asked, compat=cfg.compat)
+    settings = Settings.from_card(plain(cfg.detect), cfg.compat)
     outputs = Path(cfg.paths.output_dir).expanduser()
     skip = cfg.on_error == "skip"
     if cfg.recording is None:

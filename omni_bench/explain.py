@@ -1,6 +1,7 @@
 """One clear line for an error that the user can mend, with the near match where a name was misspelt."""
 
 import difflib
+import errno
 from collections.abc import Iterable, Iterator
 
 import yaml
@@ -9,6 +10,8 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, MissingMandat
 
 from omni_bench.cards import cards, experiments
 from omni_bench.errors import BenchError
+
+NO_SPACE = {errno.ENOSPC: "disk full", errno.EDQUOT: "quota used up", errno.EFBIG: "limit of a file's size reached"}
 
 
 def near(name: str, options: Iterable[str]) -> str:
@@ -26,8 +29,9 @@ def explain(error: BaseException) -> str | None:
         if isinstance(cause, BenchError):
             return str(cause)
     for cause in chain:
-        if isinstance(cause, OSError) and cause.errno == 28:
-            return f"disk full while writing {cause.filename or 'a file'}: free some space and repeat, finished results are kept"
+        if isinstance(cause, OSError) and cause.errno in NO_SPACE:
+            what = NO_SPACE[cause.errno]
+            return f"{what} while writing {cause.filename or 'a file'}: free some space and repeat, finished results are kept"
         if isinstance(cause, yaml.MarkedYAMLError) and cause.problem_mark:
             mark = cause.problem_mark
             return f"{mark.name}:{mark.line + 1}: not valid YAML: {cause.problem}"

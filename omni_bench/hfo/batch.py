@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -18,6 +18,7 @@ from omni_bench.data.recording import Recording, open_recording, recording_files
 from omni_bench.data.store import source_fingerprint
 from omni_bench.errors import BenchError
 from omni_bench.explain import near
+from omni_bench.files import renamed, sweep_parts, write_atomically
 from omni_bench.hfo.bids import write_events
 from omni_bench.hfo.detection import detect, detect_stream
 from omni_bench.hfo.events import combine, rates
@@ -54,6 +55,12 @@ class Settings:
     compat: str | None = None
     chunk_s: float = 60.0
     params: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def from_card(cls, card: Mapping[str, Any], compat: str | None = None) -> "Settings":
+        band = card["band"]
+        exact = {"detectors": tuple(card["detectors"]), "band": None if band is None else tuple(band), "compat": compat}
+        return cls(**{**card, **exact})
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -144,8 +151,12 @@ def _detect_one(job: Job) -> dict[str, Any] | str:
             events = _events(recording, job.settings)
             table = rates(events, recording.duration, recording.ch_names)
             job.folder.mkdir(parents=True, exist_ok=True)
-            table.to_csv(rates_file, sep="\t", index=False)
-            rates_figure(table, job.soz).savefig(rates_file.with_suffix(".png"), dpi=120)
+            sweep_parts(job.folder)
+            # an older sidecar must not vouch for what is written now
+            job.table.with_suffix(".json").unlink(missing_ok=True)
+            write_atomically(rates_file, table.to_csv(sep="\t", index=False))
+            with renamed(rates_file.with_suffix(".png")) as part:
+                rates_figure(table, job.soz).savefig(part, dpi=120, format="png")
             write_events(job.table, events, recording.sfreq, **job.provenance)
     except BenchError as error:
         return str(error)
@@ -160,7 +171,7 @@ def _detect_one(job: Job) -> dict[str, Any] | str:
 
 
 def _is_done(job: Job) -> bool:
-    """Whether a table of this recording and these settings is there; it is written last."""
+    """Whether a table of this recording and these settings is there; its sidecar is written last."""
     sidecar = job.table.with_suffix(".json")
     if not (job.table.is_file() and sidecar.is_file()):
         return False

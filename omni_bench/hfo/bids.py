@@ -38,8 +38,8 @@ def write_events(path: str | Path, events: pd.DataFrame, sfreq: float, **provena
     table = events[[*first, *(name for name in events.columns if name not in first)]]
     sidecar = {name: DESCRIPTIONS.get(name, {}) for name in table.columns}
     described = {**sidecar, "SamplingFrequency": sfreq, "Provenance": provenance}
-    write_atomically(path.with_suffix(".json"), json.dumps(described, indent=2) + "\n")
     write_atomically(path, table.to_csv(sep="\t", index=False, na_rep="n/a"))
+    write_atomically(path.with_suffix(".json"), json.dumps(described, indent=2) + "\n")
     return path
 
 

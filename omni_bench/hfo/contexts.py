@@ -92,6 +92,16 @@ def event_contexts(
     return units.drop(columns=["raw_name", "type"]), windows
 
 
+def stored_events(
+    file: Stored, ch_names: list[str], detectors: Sequence[str], overlaps: str = "merged"
+) -> pd.DataFrame:
+    """Events of the named channels of a stored recording: ``channel, onset, duration`` (s) at least, detectors combined.
+
+    Parameters are those of `event_contexts`.
+    """
+    return _combined(_detected(file, ch_names, detectors), overlaps)
+
+
 def _detected(file: Stored, ch_names: list[str], detectors: Sequence[str]) -> pd.DataFrame:
     """Events of the named channels of a stored recording, by each detector; read from beside it where they are kept."""
     kept = file.path.with_name(f"{file.path.stem}.events-{VERSION}-{'-'.join(detectors)}.parquet")

@@ -107,11 +107,16 @@ def rates(
     if not (minutes > 0).all():
         raise BenchError(f"duration={duration}: every channel needs more than 0 s")
     count = events["channel"].value_counts().reindex(list(ch_names), fill_value=0).to_numpy()
+    table = poisson_rates(count, minutes, confidence)
+    return pd.DataFrame({"channel": list(ch_names), "count": count, "minutes": minutes}).join(table)
+
+
+def poisson_rates(count: NDArray[np.integer], minutes: NDArray[np.floating], confidence: float = 0.95) -> pd.DataFrame:
+    """``rate, ci_low, ci_high`` per minute of counted events, with exact two-sided Poisson intervals (Garwood 1936)."""
     tail = (1 - confidence) / 2
     low = np.where(count > 0, stats.chi2.ppf(tail, 2 * np.maximum(count, 1)) / 2, 0)
     high = stats.chi2.ppf(1 - tail, 2 * count + 2) / 2
-    columns = {"rate": count / minutes, "ci_low": low / minutes, "ci_high": high / minutes}
-    return pd.DataFrame({"channel": list(ch_names), "count": count, "minutes": minutes, **columns})
+    return pd.DataFrame({"rate": count / minutes, "ci_low": low / minutes, "ci_high": high / minutes})
 
 
 @dataclass(frozen=True)

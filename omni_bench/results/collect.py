@@ -14,6 +14,7 @@ import yaml
 from omni_bench.errors import BenchError
 from omni_bench.locate import card_root
 from omni_bench.results.marks import Mark, marks_of
+from omni_bench.results.overlap import pretraining_overlap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +23,6 @@ LEVELS = ("fraction", "p", "n_persons")
 """Options that curves run over: share of training samples, share of masked channels, training patients."""
 SWEPT = (*LEVELS, "held_out")
 """Options that are part of a protocol's name on the board whatever their value."""
-
-
-WITHIN_TUEG = ("tuab", "tuev", "tuep", "tusl")
-"""Datasets whose recordings are part of the TUH EEG Corpus."""
 
 
 @dataclass(frozen=True)
@@ -155,14 +152,7 @@ def _overlaps(record: Mapping[str, Any]) -> bool:
     stated = record.get("pretraining_overlap")
     if stated is not None or not (record.get("weights") or {}).get("pretrained"):
         return bool(stated)
-    facts = _card("model", record["model"]).get("facts") or {}
-    met = {_letters(name) for name in facts.get("pretraining") or []}
-    dataset = _letters(record["dataset"])
-    return dataset in met or (dataset in WITHIN_TUEG and "tueg" in met)
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+    return bool(pretraining_overlap(_card("model", record["model"]).get("facts") or {}, record["dataset"]))
 
 
 def _family(record: Mapping[str, Any], card: Mapping[str, Any]) -> str:

@@ -27,6 +27,10 @@ def finished_result(cfg: "DictConfig") -> dict[str, Any] | None:
     finished = read_record(folder)
     if finished is None or finished["status"] != "completed":
         return None
+    if not (folder / "report.html").is_file():  # broken off after the last number
+        from omni_bench.results.report import write_report
+
+        write_report(folder)
     print("already done: nothing to compute")
     print_result(finished, folder)
     return finished

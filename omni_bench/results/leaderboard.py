@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from omni_bench.errors import BenchError
 from omni_bench.evaluation.statistics import compare_over_datasets, interval_chance_tests, share_above_chance
-from omni_bench.files import write_atomically
+from omni_bench.files import sweep_parts, write_atomically
 from omni_bench.results.board_charts import adaptation_charts, board_charts, sweep_charts
 from omni_bench.results.board_figures import Chart
 from omni_bench.results.boards import ALL, Board, boards_of, cells_of, rank_table
@@ -50,11 +51,15 @@ def build_leaderboard(results: Path, seeds: int) -> Leaderboard:
     Raises
     ------
     BenchError
-        There is no such folder, or no result in it.
+        There is no such folder, or no completed run in it.
     """
     read = read_results(results)
+    if read.runs.empty:
+        raise BenchError(
+            f"results={results}: no completed run below it, {len(read.left_out)} others ({read.left_out[0]}): finish one first"
+        )
     cells = cells_of(read.runs, seeds)
-    boards = boards_of(cells) if len(cells) else []
+    boards = boards_of(cells)
     return Leaderboard(cells, rank_table(boards), boards, read.left_out)
 
 
@@ -66,6 +71,8 @@ def write_leaderboard(board: Leaderboard, to: Path, seeds: int) -> Path:
     Path of the page.
     """
     (to / "figures").mkdir(parents=True, exist_ok=True)
+    for folder in (to, to / "figures"):
+        sweep_parts(folder)
     charts: list[tuple[Board | None, Chart]] = [(own, chart) for own in board.boards for chart in board_charts(own)]
     charts += [(None, chart) for chart in [*sweep_charts(board.cells), *adaptation_charts(board.boards)]]
     for _, chart in charts:

@@ -1,6 +1,7 @@
 """Pictures of one patient's scores: every function returns a matplotlib figure and keeps no state."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -68,36 +69,37 @@ def ranked(
 
 
 @quiet
-def heat_strip(
-    parts: Sequence[tuple[str, pd.DataFrame]], duration: float, label: str, limits: tuple[float, float]
-) -> Figure:
+def heat_strip(parts: Sequence[tuple[str, pd.DataFrame, float]], label: str, limits: tuple[float, float]) -> Figure:
     """Score of each channel in each window, one panel per recording; grey where there is none.
 
     Parameters
     ----------
     parts
-        Name of a recording and its scores: channels × starts of windows (s), all parts with the same channels.
-    duration
-        Of a window in seconds.
+        Name of a recording, its scores (channels × starts of windows in s, all parts with the same channels), and the
+        length of a window in seconds.
     limits
         Of the colours.
     """
     names = [str(name) for name in parts[0][1].index]
     each = len(names) <= NAMED_CHANNELS
     figure = Figure(figsize=(WIDTH_IN, min(8.6, 1.1 + len(names) * (0.15 if each else 0.06))), layout="constrained")
-    widths = [max(part.shape[1], 1) for _, part in parts]
+    widths = [max(part.shape[1], 1) for _, part, _ in parts]
     panels = figure.subplots(1, len(parts), sharey=True, squeeze=False, width_ratios=widths)[0]
-    for axes, (name, part) in zip(panels, parts, strict=True):
+    rows = np.arange(len(names) + 1) - 0.5
+    electrodes = np.array([shaft(name)[0] for name in names])
+    borders = np.flatnonzero(electrodes[1:] != electrodes[:-1]) + 0.5
+    for axes, (name, part, width) in zip(panels, parts, strict=True):
         starts = part.columns.to_numpy(dtype=float)
-        edges = np.append(starts, starts[-1] + duration)
+        edges = np.append(starts, starts[-1] + width)
+        values = part.to_numpy(dtype=float)
         shown = axes.pcolormesh(
-            edges, np.arange(len(names) + 1) - 0.5, part.to_numpy(dtype=float), cmap=MAP, vmin=limits[0], vmax=limits[1],
-            rasterized=True,
-        )  # fmt: skip
+            edges, rows, values, cmap=MAP, vmin=limits[0], vmax=limits[1], edgecolors="none", rasterized=True
+        )
         axes.set(xlabel="time (s)", ylim=(len(names) - 0.5, -0.5))
         if len(parts) > 1:
-            axes.set_title(name[-max(8, int(88 * part.shape[1] / sum(widths))) :], fontsize=7.5)
+            axes.set_title(name[-max(8, 88 * part.shape[1] // sum(widths)) :], fontsize=7.5)
         axes.spines[:].set_visible(False)
+        axes.hlines(borders, edges[0], edges[-1], color=PAPER, lw=0.8)
     _name_rows(panels[0], names, each)
     figure.colorbar(shown, ax=panels[-1], label=label, pad=0.01, aspect=25)
     return figure
@@ -137,7 +139,7 @@ def shafts(channels: pd.DataFrame, label: str, limits: tuple[float, float]) -> F
     )
     electrodes = sorted(table["shaft"].unique(), key=lambda name: (name == LOOSE, name))
     widest = int(table["contact"].max())
-    figure = Figure(figsize=(WIDTH_IN, 0.8 + 0.36 * len(electrodes)), layout="constrained")
+    figure = Figure(figsize=(WIDTH_IN, 1.3 + 0.36 * len(electrodes)), layout="constrained")
     axes = figure.subplots()
     norm = mpl.colors.Normalize(*limits)
     axes.set(xlim=(0.3, max(widest, 12) + 0.7), ylim=(len(electrodes) - 0.4, -0.6))
@@ -156,7 +158,8 @@ def shafts(channels: pd.DataFrame, label: str, limits: tuple[float, float]) -> F
     axes.set_xticks([])
     axes.tick_params(axis="y", length=0)
     axes.spines[:].set_visible(False)
-    figure.colorbar(mpl.cm.ScalarMappable(norm, MAP), ax=axes, label=label, pad=0.01, aspect=18)
+    bar: dict[str, Any] = {"location": "bottom", "shrink": 0.45, "aspect": 30, "anchor": (0.0, 1.0), "pad": 0.03}
+    figure.colorbar(mpl.cm.ScalarMappable(norm, MAP), ax=axes, label=label, **bar)
     handles = [Patch(facecolor="none", edgecolor=INK, lw=2.2, label="resected")] if table["resected"].any() else []
     if table["score"].isna().any():
         handles.append(Patch(facecolor=NOTHING, label="× no score"))

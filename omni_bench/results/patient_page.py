@@ -14,8 +14,8 @@ from omni_bench.results.page import Section, environment, number
 from omni_bench.results.run_files import write_picture
 from omni_bench.results.strips import in_shaft_order
 
-SHOWN = 40
-"""Channels of the ranking's figure: a printed page; the table has all."""
+SHOWN = 24
+"""Channels of the ranking's figure: half a printed page; the table has all."""
 PANELS = 4
 """Recordings of one figure over time."""
 
@@ -29,10 +29,10 @@ def write_page(folder: Path, patient: Patient) -> Path:
     """
     pictures = folder / "figures"
     if patient.channels is None:
-        sections = [_over_time(pictures, patient), _means(patient)]
+        sections: list[Section | None] = [_over_time(pictures, patient), _means(patient)]
     else:
         sections = [_ranking(pictures, patient), _strip(pictures, patient), _shafts(pictures, patient)]
-        sections += [_hfo(pictures, patient), _resection(patient)]
+        sections += [_hfo(pictures, patient), _resection(patient), _table(patient.channels, patient.kind)]
     sections.append(_excluded(patient))
     model, task = patient.model, patient.trained.config.task
     page = (
@@ -85,10 +85,8 @@ def _ranking(folder: Path, patient: Patient) -> Section:
     channels, cut = patient.channels, patient.scale.threshold
     assert channels is not None
     known = channels[channels["score"].notna()]
-    section = Section(
-        "Channels by score",
-        f"{patient.score}. Neighbouring windows are alike, so intervals are narrower than a new recording's would show.",
-    )
+    alike = "" if patient.kind == "event" else " Neighbouring windows are alike, so a new recording can differ by more."
+    section = Section("Channels by score", f"{patient.score}.{alike}")
     if known.empty:
         section.absent = "No channel has a score."
     else:
@@ -96,28 +94,29 @@ def _ranking(folder: Path, patient: Patient) -> Section:
         picture = figures.ranked(shown, "score", "ci_low", "ci_high", _label(patient), cut.value if cut else None)
         first = ", ".join(f"{row.channel} {row.score:.3f}" for row in shown.head(5).itertuples())
         alt = f"Scores with intervals of {len(shown)} channels, the highest first: {first}"
-        caption = f"The {len(shown)} highest of {len(known)} channels." if len(shown) < len(known) else ""
-        section.pictures.append(write_picture(folder, "channels", picture, known, alt, caption))
-    section.table_title = "All channels"
-    section.table = [["rank", "channel", "score", "95 % interval", "windows", "class", "resected", "note"]]
-    section.numeric = [True, False, True, True, True, False, False, False]
-    if patient.kind == "event":
-        section.table[0][4] = "events"
+        section.pictures.append(write_picture(folder, "channels", picture, known, alt, _shown(shown, known)))
+    return section
+
+
+def _table(channels: pd.DataFrame, kind: str) -> Section:
+    """Every channel in the order of its score."""
+    section = Section("All channels", table_title="By score")
+    counted = "events" if kind == "event" else "windows"
+    with_hfo = "hfo_rate" in channels
+    head = ["rank", "channel", "score", "95 % interval", counted, "class", "resected"]
+    section.table = [[*head, *(["HFO/min"] if with_hfo else []), "note"]]
+    section.numeric = [True, False, True, True, True, False, False, *([True] if with_hfo else []), False]
     rank = channels["score"].rank(method="min", ascending=False)
     for row, place in zip(channels.to_dict("records"), rank, strict=True):
-        interval = "" if pd.isna(row["ci_low"]) else f"{number(row['ci_low'])} to {number(row['ci_high'])}"
-        section.table.append(
-            [
-                "" if pd.isna(place) else f"{place:.0f}",
-                str(row["channel"]),
-                number(row["score"]),
-                interval,
-                str(row["n"]),
-                _text(row["predicted"]),
-                {True: "yes", False: "no"}.get(row["resected"], "") if pd.notna(row["resected"]) else "",
-                _text(row["reason"]),
-            ]
-        )
+        cells = ["" if pd.isna(place) else f"{place:.0f}", str(row["channel"]), number(row["score"])]
+        cells += [
+            _interval(row["ci_low"], row["ci_high"]),
+            str(row["n"]),
+            _text(row["predicted"]),
+            _flag(row["resected"]),
+        ]
+        hfo = [number(row["hfo_rate"])] if with_hfo else []
+        section.table.append([*cells, *hfo, _text(row["reason"])])
     return section
 
 
@@ -132,39 +131,53 @@ def _strip(folder: Path, patient: Patient) -> Section:
         section.absent = "No window, so nothing over time."
         return section
     if patient.kind == "event":
-        windows, column, width = _per_minute(patient), "events", 60.0
-        label = f"{patient.scale.positive} per minute"
+        windows, column, label = _per_minute(patient), "events", f"{patient.scale.positive} per minute"
     else:
-        width, label = float(windows["duration"].iloc[0]), _label(patient)
+        label = _label(patient)
         if column is None:
             windows, column = windows.assign(likeliest=windows[patient.outputs].max(axis=1)), "likeliest"
     order = in_shaft_order(channels.assign(source="", subject=""))["channel"]
-    wide = windows.pivot_table(column, "channel", ["recording", "start"], observed=True).reindex(order)
-    limits = _limits(wide.to_numpy())
-    parts = [(str(name), wide[name]) for name in wide.columns.get_level_values(0).unique()]
+    limits = _limits(windows[column].to_numpy(dtype=float))
+    parts = []
+    for name, part in windows.groupby("recording", sort=False):
+        wide = part.pivot_table(column, "channel", "start", observed=True).reindex(order)
+        parts.append((_without_subject(patient, str(name)), wide, float(part["duration"].iloc[0])))
+    data = windows[["recording", "channel", "start", "duration", column]]
     for i in range(0, len(parts), PANELS):
         some = parts[i : i + PANELS]
-        name = "over_time" if len(parts) <= PANELS else f"over_time_{i // PANELS + 1}"
-        n = sum(part.shape[1] for _, part in some)
+        n = sum(part.shape[1] for _, part, _ in some)
         alt = f"Heat strip of {len(order)} channels over {n} windows, {label} {limits[0]:.3g} to {limits[1]:.3g}"
-        data = windows[windows["recording"].isin([part for part, _ in some])][["recording", "channel", "start", column]]
-        section.pictures.append(write_picture(folder, name, figures.heat_strip(some, width, label, limits), data, alt))
+        name = _numbered("over_time", i, len(parts))
+        section.pictures.append(write_picture(folder, name, figures.heat_strip(some, label, limits), data, alt))
     return section
 
 
+def _numbered(name: str, first: int, n: int) -> str:
+    return name if n <= PANELS else f"{name}_{first // PANELS + 1}"
+
+
+def _without_subject(patient: Patient, recording: str) -> str:
+    return recording.removeprefix(f"{patient.subject}_")
+
+
 def _per_minute(patient: Patient) -> pd.DataFrame:
-    """Events of the positive class in each minute of each channel, quiet ones with 0."""
+    """Rate of the positive class in equal parts of about a minute of each recording, channels without events with 0."""
     assert patient.channels is not None
     likeliest = patient.windows[patient.outputs].idxmax(axis=1)
     events = patient.windows[likeliest == patient.scale.column]
+    names = patient.channels.loc[patient.channels["score"].notna(), "channel"]
     tables = []
     for row in patient.recordings.drop_duplicates("recording").itertuples(index=False):
+        n_parts = max(1, round(row.duration / 60))
+        width = row.duration / n_parts
         own = events[events["recording"] == row.recording]
-        minutes = pd.RangeIndex(max(1, int(np.ceil(row.duration / 60))))
-        names = patient.channels.loc[patient.channels["score"].notna(), "channel"]
-        counts = pd.crosstab(own["channel"], own["onset"] // 60).reindex(index=names, columns=minutes, fill_value=0)
+        place = pd.Series((own["onset"] // width).astype(int), name="start")
+        counts = pd.crosstab(own["channel"], place).reindex(index=names, columns=range(n_parts), fill_value=0)
         table = counts.melt(var_name="start", value_name="events", ignore_index=False).reset_index()
-        tables.append(table.assign(start=60.0 * table["start"], recording=row.recording))
+        per_minute = table["events"] * 60 / width
+        tables.append(
+            table.assign(start=table["start"] * width, events=per_minute, duration=width, recording=row.recording)
+        )
     return pd.concat(tables, ignore_index=True)
 
 
@@ -201,7 +214,7 @@ def _hfo(folder: Path, patient: Patient) -> Section | None:
     alt = f"HFO rates with intervals of {len(shown)} channels, the highest first: {first}"
     picture = figures.ranked(shown, "hfo_rate", "hfo_ci_low", "hfo_ci_high", "events per minute")
     data = found[["channel", "hfo_count", "hfo_rate", "hfo_ci_low", "hfo_ci_high"]]
-    section.pictures.append(write_picture(folder, "hfo_rate", picture, data, alt))
+    section.pictures.append(write_picture(folder, "hfo_rate", picture, data, alt, _shown(shown, found)))
     return section
 
 
@@ -228,16 +241,17 @@ def _over_time(folder: Path, patient: Patient) -> Section:
     table = patient.windows.set_index("start")[["recording", *patient.outputs]].set_axis(
         ["recording", *outputs], axis=1
     )
-    parts = [(str(name), part[outputs]) for name, part in table.groupby("recording", sort=False)]
+    parts = [
+        (_without_subject(patient, str(name)), part[outputs]) for name, part in table.groupby("recording", sort=False)
+    ]
     label = "predicted value" if outputs == ["prediction"] else "probability"
     means = ", ".join(f"{name} {table[name].mean():.3f}" for name in outputs)
+    width = float(patient.windows["duration"].iloc[0])
     for i in range(0, len(parts), PANELS):
-        name = "over_time" if len(parts) <= PANELS else f"over_time_{i // PANELS + 1}"
         some = parts[i : i + PANELS]
-        alt = f"{label.capitalize()} over time in {len(some)} recordings, means: {means}"
-        data = table[table["recording"].isin([part for part, _ in some])]
-        width = float(patient.windows["duration"].iloc[0])
-        section.pictures.append(write_picture(folder, name, figures.over_time(some, width, label), data, alt))
+        alt = f"{label.capitalize()} over time in {len(some)} recordings, means of all: {means}"
+        name = _numbered("over_time", i, len(parts))
+        section.pictures.append(write_picture(folder, name, figures.over_time(some, width, label), table, alt))
     return section
 
 
@@ -248,8 +262,7 @@ def _means(patient: Patient) -> Section:
     section.table = [["recording", "output", "mean", "95 % interval", "windows"]]
     section.numeric = [False, False, True, True, True]
     for row in patient.means.itertuples(index=False):
-        interval = "" if pd.isna(row.ci_low) else f"{number(row.ci_low)} to {number(row.ci_high)}"
-        output = row.output.removeprefix("prob_")
+        output, interval = row.output.removeprefix("prob_"), _interval(row.ci_low, row.ci_high)
         section.table.append([row.recording, output, number(row.mean), interval, str(row.n)])
     return section
 
@@ -287,7 +300,7 @@ def _done_facts(patient: Patient) -> list[tuple[str, str]]:
         "Window": f"{task.window_s:g} s, {task.edge_s:g} s left out at both ends",
         "Sampling rate seen by the model": f"{window['sfreq']:g} Hz",
         "Band-pass (Hz)": None if steps.low is None and steps.high is None else band,
-        "Line noise": "notch, where the line frequency is known" if steps.notch else "not filtered",
+        "Line noise": "notch at the recording's line frequency, where known" if steps.notch else "not filtered",
         "Reference": steps.reference,
         "Threshold": f"{number(cut.value)}, rule {cut.rule}, from the model's run" if cut else None,
         "omni_bench": __version__,
@@ -306,7 +319,21 @@ def _label(patient: Patient) -> str:
 def _limits(values: np.ndarray) -> tuple[float, float]:
     """Of colours: the range of the values, widened where they are all the same."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    if high > low:
+        return low, high
+    return (0.0, 2 * high or 1.0) if low >= 0 else (low - 0.5, high + 0.5)
+
+
+def _shown(some: pd.DataFrame, every: pd.DataFrame) -> str:
+    return f"The {len(some)} highest of {len(every)} channels." if len(some) < len(every) else ""
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if pd.isna(low) else f"{number(low)} to {number(high)}"
+
+
+def _flag(value: Any) -> str:
+    return "" if pd.isna(value) else "yes" if value else "no"
 
 
 def _text(value: Any) -> str:

@@ -34,9 +34,10 @@ PACKAGES = (
 def read_record(folder: Path) -> dict[str, Any] | None:
     """The record of a run directory, None where there is none or a half-written one."""
     try:
-        return json.loads((folder / "result.json").read_text(encoding="utf-8"), parse_constant=float)
-    except (OSError, json.JSONDecodeError):
+        content = json.loads((folder / "result.json").read_text(encoding="utf-8"), parse_constant=float)
+    except (OSError, ValueError):
         return None
+    return content if isinstance(content, dict) else None
 
 
 class Record:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from omni_bench.files import write_atomically
+from omni_bench.files import sweep_parts, write_atomically
 from omni_bench.results import figures
 from omni_bench.results.diagnostic_sections import diagnostic_sections
 from omni_bench.results.page import Picture, Section, number, page_of
@@ -34,6 +34,7 @@ def write_report(folder: Path) -> Path:
         There is no run in the folder.
     """
     run = read_run(Path(folder))
+    sweep_parts(run.folder / "figures")
     sections = [_curves(run), _outcome(run), _strips(run), *diagnostic_sections(run), _training(run), _examples(run)]
     page = page_of(run.record, run.config, [section for section in sections if section], run.config_text)
     write_atomically(run.folder / "report.html", page)

@@ -1,0 +1,1 @@
+"""A trained model on recordings without labels."""
