@@ -44,12 +44,21 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert (tmp_path / "index.html").is_file()
 
 
-@pytest.mark.parametrize("page", ["commands.md"])
-def test_every_command_that_is_listed_exists(page: str) -> None:
-    listed = set(re.findall(r"^\| `omni_bench\.(\w+)`", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE))
+def test_every_command_is_listed() -> None:
+    listed = set(
+        re.findall(r"^\| `omni_bench\.(\w+)`", (DOCS / "commands.md").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    command = re.compile(r"^(def main\(|main = main_of)", re.MULTILINE)
     modules = {
-        file.stem
-        for file in (card_root() / "omni_bench").glob("*.py")
-        if "def main(" in (text := file.read_text()) or "main = main_of(" in text
+        file.stem for file in (card_root() / "omni_bench").glob("*.py") if command.search(file.read_text("utf-8"))
     }
-    assert listed == modules - {"__main__", "cli"}
+    assert listed == modules - {"__main__"}
+
+
+def test_every_test_that_the_traps_name_exists() -> None:
+    page = (DOCS / "known_traps.md").read_text(encoding="utf-8")
+    files = list((card_root() / "tests").rglob("test_*.py"))
+    code = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    named = re.findall(r"(test_\w+)(\.py)?", page)
+    assert {name for name, suffix in named if suffix} <= {file.stem for file in files}
+    assert {name for name, suffix in named if not suffix} <= set(re.findall(r"def (test_\w+)\(", code))

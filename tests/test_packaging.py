@@ -53,6 +53,7 @@ def test_wheel_runs_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
         "hydra/launcher=together",
         "n_boot=10",
         f"paths.cache={tmp_path}/cache",
+        f"paths.output_dir={tmp_path}/outputs",
     ]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
