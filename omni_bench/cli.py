@@ -18,6 +18,7 @@ from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig
+from omegaconf.errors import MissingMandatoryValue
 
 from omni_bench import config
 from omni_bench.cards import cards, experiments
@@ -80,7 +81,7 @@ def main_of(
     ``positional`` is the key that a first argument without ``=`` sets.
     """
 
-    failures: list[BenchError] = []
+    failures: list[Exception] = []
 
     def job(cfg: DictConfig) -> None:
         if multiprocessing.get_start_method(allow_none=True) == "loky":
@@ -90,7 +91,7 @@ def main_of(
             claim_gpu(int(n_gpus), Path(cfg.paths.cache).expanduser() / "locks")
         try:
             command(cfg)
-        except BenchError as error:
+        except (BenchError, MissingMandatoryValue) as error:
             if HydraConfig.get().mode is not RunMode.RUN:
                 raise
             # Hydra would print its own line above ours

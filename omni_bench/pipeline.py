@@ -5,13 +5,14 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from omegaconf import DictConfig, OmegaConf
 
 from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.data.splits import check_overlap
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import evaluate
-from omni_bench.files import write_atomically, write_table
+from omni_bench.files import sweep_parts, write_atomically, write_table
 from omni_bench.modules.ranks import node_rank, run_ranks
 from omni_bench.modules.wandb_mirror import finish_wandb
 from omni_bench.results.console import finished_result, print_result
@@ -79,6 +80,15 @@ def tell(cfg: DictConfig, open_data: Callable[[DictConfig], Any] = open_data) ->
             run_ranks(folder, plain(cfg.trainer), step)
         return {}
     folder.mkdir(parents=True, exist_ok=True)
+    # a second process waits for the first, to find the run done; runs that train together hold theirs together
+    with FileLock(folder / ".lock", is_singleton=True):
+        if (finished := finished_result(cfg)) is not None:
+            return finished
+        return (yield from _tell_alone(cfg, folder, open_data))
+
+
+def _tell_alone(cfg: DictConfig, folder: Path, open_data: Callable[[DictConfig], Any]) -> Story:
+    sweep_parts(folder)
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
     record = Record(folder, **identity_of(cfg))
     try:

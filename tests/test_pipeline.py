@@ -1,18 +1,12 @@
 """Whole runs on a small demo cohort."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from omni_bench import api
 from omni_bench.errors import BenchError
@@ -122,42 +116,3 @@ def test_missing_data_say_where_and_what_to_do(tmp_path: Path) -> None:
     assert str(tmp_path / "omni_ieeg") in message
     assert "omni_bench.prepare dataset=omni_ieeg" in message
     assert "dataset=demo_ieeg" in message
-
-
-def kill_during_training(command: list[str], folder: Path, steps: int) -> None:
-    """Start a run and kill it once ``last.ckpt`` says that it took at least ``steps`` steps."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    last = folder / "checkpoints" / "last.ckpt"
-    try:
-        while process.poll() is None:
-            if last.is_file() and torch.load(last, weights_only=True)["global_step"] >= steps:
-                break
-            time.sleep(0.02)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-@pytest.mark.slow
-def test_killed_run_ends_with_the_same_bits(workplace: list[str], tmp_path: Path) -> None:
-    base = [*workplace, "trainer.batch_size=4", "trainer.checkpoint_every=3", "trainer.max_epochs=3"]
-    unbroken = [*base, f"paths.output_dir={tmp_path}/unbroken"]
-    api.run(unbroken)
-    broken = [*base, f"paths.output_dir={tmp_path}/broken"]
-    folder = folder_of(broken)
-    command = [sys.executable, "-m", "omni_bench", *broken]
-    for steps in (3, 9, 15):
-        kill_during_training(command, folder, steps)
-    api.run(broken)
-
-    reference = folder_of(unbroken)
-    for name in ("best.ckpt", "last.ckpt"):
-        ours, theirs = (torch.load(f / "checkpoints" / name, weights_only=True) for f in (folder, reference))
-        assert ours["global_step"] == theirs["global_step"]
-        for key, value in theirs["state_dict"].items():
-            assert torch.equal(ours["state_dict"][key], value), f"{name}: {key}"
-    for name in ("predictions.parquet", "units.parquet", "split.parquet", "scores.parquet"):
-        pd.testing.assert_frame_equal(pd.read_parquet(folder / name), pd.read_parquet(reference / name))
-    pd.testing.assert_frame_equal(pd.read_csv(folder / "metrics.csv"), pd.read_csv(reference / "metrics.csv"))
-    assert not list(folder.rglob("*.part"))

@@ -1,16 +1,10 @@
 """Sweeps: what the suites start, what is left of one, and what a failed run does to the others."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from omni_bench.api import compose_jobs, sweep_jobs
@@ -152,37 +146,3 @@ def test_a_failed_run_stops_no_other_and_is_tried_again(tmp_path: Path) -> None:
     assert stamps("done") == before[0]
     assert stamps("failed").keys() == before[1].keys()
     assert stamps("failed") != before[1]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)  # seven starts
-def test_a_sweep_killed_at_random_ends_as_an_unbroken_one(tmp_path: Path) -> None:
-    write_demo_eeg(tmp_path / "demo_eeg", n_persons=6)
-    sweep = ["task=demo_hands", "model=eegnet", "adaptation=from_scratch,linear_probe", "seed=0,1", "n_boot=10"]
-    small = ["trainer.max_epochs=3", "trainer.checkpoint_every=1", "trainer.progress=false"]
-    places = [f"dataset.root={tmp_path}/demo_eeg", f"paths.cache={tmp_path}/cache"]
-    command = [sys.executable, "-m", "omni_bench", "-m", *sweep, *small, *places]
-    started = time.monotonic()
-    subprocess.run([*command, f"paths.output_dir={tmp_path}/whole"], capture_output=True, check=True)
-    lasts = time.monotonic() - started
-
-    broken = [*command, f"paths.output_dir={tmp_path}/broken"]
-    for moment in np.random.default_rng(0).uniform(0.3, 0.9, 5):
-        process = subprocess.Popen(broken, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(moment * lasts)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    subprocess.run(broken, capture_output=True, check=True)
-
-    whole, again = (list(runs_below(tmp_path / name)) for name in ("whole", "broken"))
-    assert [(one.name, one.state) for one in again] == [(one.name, "done") for one in whole]
-    for one in whole:
-        ours, theirs = (tmp_path / name / one.name for name in ("broken", "whole"))
-        for table in ("predictions", "units", "split", "scores"):
-            pd.testing.assert_frame_equal(*(pd.read_parquet(place / f"{table}.parquet") for place in (ours, theirs)))
-        results = [json.loads((place / "result.json").read_text()) for place in (ours, theirs)]
-        for field in ("metrics", "counts", "warnings", "config_hash", "weights"):
-            assert results[0][field] == results[1][field]
-        assert not list(ours.rglob("*.part"))

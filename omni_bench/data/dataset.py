@@ -3,6 +3,7 @@
 Worker processes import this module and no trainer: Lightning takes longer to import than all the rest.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from omni_bench.data.store import map_signal
 class _Column:
     """Values of which few are distinct, so that many windows travel to a worker process in few bytes."""
 
-    def __init__(self, values: np.ndarray) -> None:
-        self.distinct, codes = np.unique(values, return_inverse=True)
+    def __init__(self, values: np.ndarray, kind: Callable[[Any], Any] | None = None) -> None:
+        distinct, codes = np.unique(values, return_inverse=True)
+        self.distinct: Any = distinct if kind is None else [kind(value) for value in distinct]
         self.codes = codes.astype(np.min_scalar_type(len(self.distinct)))
 
     def __getitem__(self, i: int) -> Any:
@@ -44,7 +46,8 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
     """
 
     def __init__(self, windows: pd.DataFrame, n_times: int, corruption: Corruption | None = None) -> None:
-        self._path = _Column(windows["path"].to_numpy(str))
+        # a Path is made once: making and hashing one takes as long as reading a window
+        self._path = _Column(windows["path"].to_numpy(str), Path)
         self._row = _Column(windows["row"].to_numpy("int64"))
         self._first = _Column(windows["first"].to_numpy("int64"))
         self._label = _Column(windows["label"].astype("Float64").to_numpy("float64", na_value=np.nan))
@@ -58,7 +61,7 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
         return self._len
 
     def __getitem__(self, i: int) -> tuple[Tensor, Tensor, int]:
-        signal = map_signal(Path(self._path[i]))
+        signal = map_signal(self._path[i])
         row, first = self._row[i], self._first[i]
         rows = signal if row < 0 else signal[row : row + 1]
         x = torch.from_numpy(np.array(rows[:, first : first + self.n_times]))

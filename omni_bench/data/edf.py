@@ -99,6 +99,8 @@ def read_edf_header(path: Path) -> EdfHeader:
             n_signals, n_records = int(fixed[252:256]), int(fixed[236:244])
             record_s, header_bytes = float(fixed[244:252]), int(fixed[184:192])
             labels, units, samples = _signal_header(file, n_signals)
+            if header_bytes < 256 * (n_signals + 1):
+                raise ValueError
         except ValueError:
             raise BenchError(f"{path}: not a whole EDF or BDF header ({size} bytes): copy the file again") from None
         offsets = [sum(samples[:i]) * _width(fixed) for i in range(n_signals + 1)]
@@ -107,7 +109,7 @@ def read_edf_header(path: Path) -> EdfHeader:
         expected = header_bytes + n_records * offsets[-1]
         if size < expected:
             raise BenchError(f"{path}: truncated: {size} bytes, its header announces {expected}: copy the file again")
-        if n_records < 1 or record_s < 0:
+        if n_records < 1 or not 0 <= record_s < math.inf:
             raise BenchError(f"{path}: no data records ({n_records} of {record_s:g} s): copy the file again")
         annotations = [i for i, label in enumerate(labels) if label in ("EDF Annotations", "BDF Annotations")]
         if fixed[192:197] in (b"EDF+D", b"BDF+D") and annotations:
@@ -159,7 +161,10 @@ def _signal_header(file: BinaryIO, n_signals: int) -> tuple[list[str], list[str]
         start = offset * n_signals
         return [block[start + i * width : start + (i + 1) * width].decode("latin-1").strip() for i in range(n_signals)]
 
-    return column(0, 16), column(96, 8), [int(text) for text in column(216, 8)]
+    samples = [int(text) for text in column(216, 8)]
+    if min(samples) < 0 or not sum(samples):
+        raise ValueError
+    return column(0, 16), column(96, 8), samples
 
 
 def _width(fixed: bytes) -> int:
@@ -171,7 +176,13 @@ def _onsets(file: BinaryIO, positions: range, n_bytes: int) -> Iterator[float]:
     """Start of each record in seconds: the first thing in its first annotation signal, of ``n_bytes``, at ``positions``."""
     for position in positions:
         file.seek(position)
-        yield float(file.read(n_bytes).split(b"\x14")[0].split(b"\x15")[0])
+        onset = file.read(n_bytes).split(b"\x14")[0].split(b"\x15")[0]
+        try:
+            yield float(onset)
+        except ValueError:
+            raise BenchError(
+                f"{file.name}: a record of this EDF+D does not begin with its time: copy the file again"
+            ) from None
 
 
 def _check_continuous(path: Path, onsets: Iterator[float], record_s: float) -> None:

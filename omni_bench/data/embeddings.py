@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
 
 import h5py
 import numpy as np
@@ -17,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from omni_bench.data.store import publish, remove_leftovers
+from omni_bench.data.store import publish
+from omni_bench.files import part_of, sweep_parts
 
 log = logging.getLogger(__name__)
 KEY = ["file", "row", "first"]
@@ -100,7 +100,7 @@ class EmbeddingStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder)
+        sweep_parts(folder)
         self.chunks: list[Chunk] = []
         tables = [_table([], np.empty((0, 3), "int64"))]
         for path in sorted(folder.glob("*.h5")):
@@ -123,7 +123,7 @@ class EmbeddingStore:
         content = np.ascontiguousarray(embeddings, "<f4")
         name = sha256(json.dumps(names.tolist()).encode() + rows.tobytes()).hexdigest()[:16]
         path = self.folder / f"{name}.h5"
-        part = path.with_name(f".{name}-{uuid4().hex}.part")
+        part = part_of(path)
         try:
             with h5py.File(part, "x") as file:
                 file["embeddings"] = content

@@ -51,7 +51,9 @@ def read_npy(path: Path, shapes_only: bool = False) -> Any:
                 content = _load(path, file, shapes_only)
                 return content.item() if np.ndim(content) == 0 else content
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
+    except BenchError:
+        raise
+    except Exception as error:  # NumPy's header is Python's text, which can be broken in any way
         raise BenchError(f"{path}: cannot be read as NPY ({error}): copy the file again") from error
 
 

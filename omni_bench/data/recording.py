@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from omni_bench.data.brainvision import data_file, readable_header
 from omni_bench.data.edf import edf_channels, read_edf_header
+from omni_bench.data.matlab import check_elements
 from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
 
@@ -91,7 +93,7 @@ class Recording:
             return np.empty((len(picks), 0), np.float32)
         try:
             data = self._raw.get_data(picks=picks, start=start, stop=stop)
-        except (OSError, ValueError, IndexError) as error:
+        except Exception as error:  # MNE's readers fail in many ways on a broken file
             raise BenchError(
                 f"{self.path}: cannot be read to its end ({_reason(error)}): copy the file again"
             ) from error
@@ -129,7 +131,10 @@ def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit
     if absent:
         has = ", ".join(list(factors)[:8])
         raise BenchError(f"{path}: no channel {', '.join(absent)} with a voltage in the file (it has {has}, ...)")
-    raw.pick(names)
+    try:
+        raw.pick(names)
+    except ValueError as error:
+        raise BenchError(f"{path}: cannot be read by its header ({_reason(error)}): copy the file again") from error
     if not raw.n_times:
         raise BenchError(f"{path}: no samples: copy the file again")
     scale = np.array([factors[name] for name in names]) * volt * 1e6
@@ -197,12 +202,16 @@ def _open_mne(path: Path, **options: Any) -> Any:
 
     suffix = path.suffix.lower()
     try:
+        if suffix == ".set" and not h5py.is_hdf5(path):
+            check_elements(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # MNE's function for EDF refuses the suffix, its class does not look at it
             read = RawEDF if suffix == ".rec" else getattr(mne.io, READERS[suffix])
             with readable_header(path) if suffix == ".vhdr" else nullcontext(path) as file:
                 return read(file, preload=False, verbose="ERROR", **READER_OPTIONS.get(suffix, {}), **options)
+    except BenchError:
+        raise
     except Exception as error:
         raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({_reason(error)})") from error
 

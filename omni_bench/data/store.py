@@ -1,11 +1,8 @@
 """Preprocessed signals on disk: one HDF5 file per recording, channels × time, contiguous, read through a memory map."""
 
-import contextlib
 import hashlib
 import json
 import os
-import time
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omni_bench.errors import BenchError
+from omni_bench.files import part_of
 
 FORMAT = 1
 PROBE_BYTES = 1 << 16
-STALE_S = 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def write_store(
         Kept as attributes.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}-{uuid.uuid4().hex}.part")
+    part = part_of(path)
     try:
         digest = hashlib.sha256()
         with h5py.File(part, "x") as file:
@@ -132,9 +129,11 @@ def open_store(path: Path) -> Stored:
     try:
         with h5py.File(path, "r") as file:
             signal = file["signal"]
+            if signal.dtype != "<f4" or signal.ndim != 2 or signal.id.get_offset() is None:
+                raise ValueError("its signal is no contiguous table of 32-bit numbers")
             names, broken = tuple(json.loads(signal.attrs["ch_names"])), json.loads(signal.attrs["broken"])
             return Stored(path, float(signal.attrs["sfreq"]), names, int(signal.shape[1]), broken)
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise BenchError(f"{path}: damaged store ({error}): delete it and prepare again") from error
 
 
@@ -153,11 +152,3 @@ def map_signal(path: Path) -> NDArray[np.float32]:
         signal = file["signal"]
         offset, shape = signal.id.get_offset(), signal.shape
     return np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape)
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Delete what killed preparations left behind more than a day ago; younger files may be another process's."""
-    for part in folder.glob(".*.part"):
-        with contextlib.suppress(FileNotFoundError):
-            if time.time() - part.stat().st_mtime > STALE_S:
-                part.unlink()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.signal import welch
 from torch import Tensor, nn
 
-from omni_bench.data.datamodule import WindowDataModule, WindowDataset
+from omni_bench.data.datamodule import WindowDataModule
 
 BANDS = {
     "delta": (0.5, 4.0),
@@ -76,7 +76,7 @@ def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFr
 
 
 def _features(windows: pd.DataFrame, data: WindowDataModule) -> NDArray[np.float64]:
-    dataset = WindowDataset(windows, data.n_times)
+    dataset = data.dataset(windows)
     return np.concatenate(
-        [log_band_power(dataset[i][0].numpy(), data.sfreq).reshape(1, -1) for i in range(len(dataset))]
+        [log_band_power(dataset[i][0].numpy(), data.sfreq).reshape(1, -1) for i in range(len(windows))]
     )

@@ -105,7 +105,7 @@ class Labram(FoundationModel):
         require_whole_patches("LaBraM", n_times, PATCH)
         names = require_names("LaBraM", n_chans, ch_names)
         known = VOCABULARY[:_LABRAM_PLACES]
-        places = nearest_by_benchmark(names, known) if self.reference else _places(names, known)
+        places = nearest_by_benchmark(names, known) if self.reference else channel_places(names, known)
         self.kept = [i for i, place in enumerate(places) if place is not None]
         if not self.kept:
             raise BenchError(f"LaBraM: none of {', '.join(names[:4])}... is in its vocabulary of 10-05 names")
@@ -299,7 +299,7 @@ class Bendr(FoundationModel):
         require_sfreq("BENDR", sfreq, 256)
         if n_times < 96:
             raise BenchError(f"BENDR: n_times={n_times}, the model takes at least 96 samples; use longer windows")
-        places = _places(require_names("BENDR", n_chans, ch_names), BENDR_CHANNELS, TODAY)
+        places = channel_places(require_names("BENDR", n_chans, ch_names), BENDR_CHANNELS, TODAY)
         self.sources = [i for i, place in enumerate(places) if place is not None]
         self.present = [place for place in places if place is not None]
         if not self.present:
@@ -333,7 +333,9 @@ class Bendr(FoundationModel):
         return self.backbone(prepared)
 
 
-def _places(ch_names: Sequence[str], known: Sequence[str], spelling: dict[str, str] | None = None) -> list[int | None]:
+def channel_places(
+    ch_names: Sequence[str], known: Sequence[str], spelling: dict[str, str] | None = None
+) -> list[int | None]:
     """Index in ``known`` of each channel, None where it is not there."""
     names = [electrode_name(name) for name in ch_names]
     names = [(spelling or {}).get(name, name) for name in names]

@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Below this many state elements a CPU step costs more in dispatch than in arithmetic, so chunks are worth their second
-# pass; above it (FEMBA: 24 640 per sample) one pass over time is faster. benchmarks/mamba.py shows both sides.
+# Below this many state elements a recorded CPU step costs more in dispatch than in arithmetic, so chunks are worth their
+# second pass; above it (FEMBA: 24 640 per sample) one pass over time is faster. benchmarks/mamba.py shows both sides.
 _DISPATCH_BOUND_STATE = 8192
+# 4 to 16 take the same time, 32 is slower: the states of so many steps (FEMBA: 1.6 MB per sample) leave the cache.
+_STEPS_AT_ONCE = 8
 
 
 @lru_cache(maxsize=1)
@@ -56,8 +58,8 @@ def selective_scan(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk
         Negative rates.
     B, C : (batch, n_times, d_state)
     chunk : int, optional
-        Steps per chunk. Default: near the square root of the length, or everything in one where the state is so large
-        that arithmetic, not dispatch, is what a CPU step costs.
+        Steps per chunk. Default: one pass over time on a CPU that records no gradient; else near the square root of the
+        length, or everything in one where the state is so large that arithmetic, not dispatch, is what a CPU step costs.
 
     Returns
     -------
@@ -67,24 +69,18 @@ def selective_scan(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk
         rows = (t.transpose(1, 2).contiguous() for t in (x, dt))
         return kernels.selective(*rows, A, B.transpose(1, 2), C.transpose(1, 2)).transpose(1, 2)
     batch, n_times, _ = x.shape
+    rate = A.T.contiguous()
     if chunk is None:
+        if not x.is_cuda and not torch.is_grad_enabled():
+            return _one_pass(dt * x, dt, rate, B, C)
         wide = not x.is_cuda and batch * A.numel() > _DISPATCH_BOUND_STATE
         chunk = n_times if wide else math.isqrt(n_times - 1) + 1
-    rate = A.T.contiguous()
     steps, gain, into, out = (_in_chunks(t, chunk).unbind(2) for t in (dt, dt * x, B, C))
-    state = x.new_zeros(batch, steps[0].shape[1], *rate.shape)
-    # Small results kept between the large states would pin the heap, which then grows by two states a step: where no
-    # gradient is recorded they go into one buffer (FEMBA, 8 x 30 s: 87 MB instead of up to 740 MB resident).
-    y, recorded = x.new_empty(batch, state.shape[1], chunk, x.shape[-1]), []
-    for t, (dt_t, gain_t, B_t, C_t) in enumerate(zip(steps, gain, into, out, strict=True)):
+    state, ys = x.new_zeros(batch, steps[0].shape[1], *rate.shape), []
+    for dt_t, gain_t, B_t, C_t in zip(steps, gain, into, out, strict=True):
         state = torch.addcmul(gain_t[:, :, None] * B_t[..., None], torch.exp(dt_t[:, :, None] * rate), state)
-        y_t = (C_t[:, :, None] @ state)[:, :, 0]
-        if torch.is_grad_enabled():
-            recorded.append(y_t)
-        else:
-            y[:, :, t] = y_t
-    if recorded:
-        y = torch.stack(recorded, dim=2)
+        ys.append((C_t[:, :, None] @ state)[:, :, 0])
+    y = torch.stack(ys, dim=2)
     if state.shape[1] > 1:
         since_start = torch.stack(steps, dim=2).cumsum(2)
         entering = _handed_on(state, torch.exp(since_start[:, :, -1, None] * rate))
@@ -92,6 +88,22 @@ def selective_scan(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk
         carried = [(C_t[:, :, None] @ (decay * entering))[:, :, 0] for C_t, decay in zip(out, decays, strict=True)]
         y = y + torch.stack(carried, dim=2)
     return y.flatten(1, 2)[:, :n_times]
+
+
+def _one_pass(gain: Tensor, dt: Tensor, rate: Tensor, B: Tensor, C: Tensor) -> Tensor:
+    """`selective_scan` step by step, with what does not depend on the state computed for a few steps at once.
+
+    ``gain`` and ``dt`` are ``(batch, n_times, d_inner)``, ``rate`` is ``(d_state, d_inner)``.
+    """
+    state, y = gain.new_zeros(len(gain), *rate.shape), torch.empty_like(gain)
+    for first in range(0, gain.shape[1], _STEPS_AT_ONCE):
+        now = slice(first, first + _STEPS_AT_ONCE)
+        decays = torch.exp_(dt[:, now, None] * rate)
+        states = gain[:, now, None] * B[:, now, :, None]
+        for k in range(states.shape[1]):
+            state = states[:, k].addcmul_(decays[:, k], state)
+        y[:, now] = (C[:, now, None] @ states)[:, :, 0]
+    return y
 
 
 def _segment_sums(a: Tensor) -> Tensor:

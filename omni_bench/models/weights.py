@@ -86,11 +86,11 @@ def read_state(file: Path) -> dict[str, Tensor]:
     """
     if not file.is_file():
         raise BenchError(f"weights={file}: no such file: give a state dict (.safetensors, .pt, .pth, .ckpt, .bin)")
-    if file.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        return load_file(file)
     try:
+        if file.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(file)
         content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
         raise BenchError(

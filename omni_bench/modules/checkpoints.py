@@ -20,8 +20,9 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with renamed(Path(path)) as part:
-            torch.save(checkpoint, part)
+        # through a stream of ours, since torch's own hides why it cannot write
+        with renamed(Path(path)) as part, part.open("wb") as stream:
+            torch.save(checkpoint, stream)
 
 
 class LastCheckpoint(Checkpoint):
@@ -61,9 +62,3 @@ def best_checkpoint(folder: Path, monitor: str) -> ModelCheckpoint:
     return ModelCheckpoint(
         folder, "best", monitor=monitor, mode=mode, enable_version_counter=False, auto_insert_metric_name=False
     )
-
-
-def sweep_parts(folder: Path) -> None:
-    """Delete what a killed process left half-written."""
-    for part in folder.glob(".*.part"):
-        part.unlink(missing_ok=True)

@@ -44,6 +44,7 @@ def quieten_lightning() -> None:
         ".*tensorboardX.*",
         ".*srun. command is available.*",
         ".*sync_dist=True.*",
+        ".*in eval mode at the start of training.*",
     ):
         warnings.filterwarnings("ignore", message)
 

@@ -12,6 +12,8 @@ from hydra.utils import instantiate
 from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig
 
+from omni_bench.files import write_atomically
+
 log = logging.getLogger(__name__)
 
 
@@ -43,15 +45,15 @@ class CSVTable(Logger):
         epoch = int(metrics.get("epoch", -1))
         lines = [f"{step},{epoch},{name},{value!r}\n" for name, value in metrics.items() if name != "epoch"]
         with self.file.open("a", encoding="utf-8") as file:
-            file.writelines(lines)
+            file.write("".join(lines))
 
     def _continue_at(self, step: int) -> None:
         self._continued = True
         if self.file.is_file():
             table = pd.read_csv(self.file)
-            table[table["step"] < step].to_csv(self.file, index=False)
+            write_atomically(self.file, table[table["step"] < step].to_csv(index=False))
         else:
-            self.file.write_text("step,epoch,metric,value\n", encoding="utf-8")
+            write_atomically(self.file, "step,epoch,metric,value\n")
 
 
 def tensorboard(*, folder: Path, cfg: DictConfig) -> Logger:

@@ -7,7 +7,7 @@ from omni_bench.errors import BenchError
 from omni_bench.models.build import head_of
 
 
-def add_lora(net: nn.Module, x: Tensor, *, rank: int, alpha: float, dropout: float) -> None:
+def add_lora(net: nn.Module, x: Tensor, *, rank: int, alpha: int, dropout: float) -> None:
     """Put adapters beside the linear layers that an embedding passes through; they and the head train, nothing else.
 
     Left out are layers that the card keeps from training, and attention whose projections are no calls of a linear layer.
@@ -48,9 +48,7 @@ def _linear_layers(net: nn.Module, x: Tensor) -> list[str]:
     """Names of the backbone's linear layers that ``embed`` calls."""
     untrained = tuple(f"backbone.{prefix}" for prefix in getattr(net, "untrained", ()))
     backbone = getattr(net, "backbone", nn.Module())
-    names = {
-        module: f"backbone.{name}" for name, module in backbone.named_modules() if type(module) is nn.Linear
-    }
+    names = {module: f"backbone.{name}" for name, module in backbone.named_modules() if type(module) is nn.Linear}
     called: list[str] = []
     hooks = [m.register_forward_hook(lambda module, *_: called.append(names[module])) for m in names]
     training = {module: module.training for module in net.modules()}
@@ -59,4 +57,4 @@ def _linear_layers(net: nn.Module, x: Tensor) -> list[str]:
         module.training = was
     for hook in hooks:
         hook.remove()
-    return sorted({name for name in called if not name.startswith(untrained)})
+    return sorted({name for name in called if not f"{name}.".startswith(untrained)})

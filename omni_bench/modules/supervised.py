@@ -70,11 +70,6 @@ class Supervised(L.LightningModule, ABC):
         self._train_loss[1] += len(y)
         return loss
 
-    def on_train_epoch_end(self) -> None:
-        total, n_windows = self._train_loss
-        self._train_loss = [0.0, 0.0]
-        self.log("train/loss", total / n_windows, prog_bar=True)
-
     # Lightning forgets its own means when an epoch is broken off
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["train_loss"] = self._train_loss
@@ -92,6 +87,10 @@ class Supervised(L.LightningModule, ABC):
         self.log("val/loss", self.loss(outputs, y))
         for name, value in self.validation_metrics(outputs, y).items():
             self.log(f"val/{name}", value, prog_bar=True)
+        # here, since what is logged at the end of an epoch is written after the checkpoint, and a kill could lose it
+        total, n_windows = self._train_loss
+        self._train_loss = [0.0, 0.0]
+        self.log("train/loss", total / n_windows, prog_bar=True)
 
     def predict_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> tuple[Tensor, Tensor]:
         x, _, i = batch

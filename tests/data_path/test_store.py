@@ -19,8 +19,8 @@ from omni_bench.data.store import (
     write_store,
 )
 from omni_bench.errors import BenchError
-from omni_bench.files import part_of, sweep_parts
 from omni_bench.explain import explain
+from omni_bench.files import part_of, sweep_parts
 
 SIGNAL = np.random.default_rng(0).normal(0, 50, (5, 1013)).astype(np.float32)
 NAMES = ["A1", "Ä 2", "B'3", 'C"4', "POL D5-Ref"]

@@ -22,8 +22,8 @@ from omni_bench.steps import plain
 from tests.probing import two_channels
 
 N_CHANS = len(CH_NAMES)
-SMALL = ["biot", "labram", "cbramod", "eegmamba", "eegconformer"]
-LARGE = ["bendr", "reve", "femba", "neurogpt", "neurolm", "brainomni"]
+SMALL = ["biot", "labram", "cbramod", "eegconformer"]
+LARGE = ["eegmamba", "bendr", "reve", "femba", "neurogpt", "neurolm", "brainomni"]
 MODELS = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
 
 
@@ -123,6 +123,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         add_lora(adapted(), torch.zeros(1, 2, 50), rank=2, alpha=4, dropout=0.0)
 
 
+@pytest.mark.slow
 def test_a_run_and_its_checkpoint(tmp_path: Path) -> None:
     write_demo_eeg(tmp_path / "demo_eeg", n_persons=4)
     common = [
@@ -139,6 +140,8 @@ def test_a_run_and_its_checkpoint(tmp_path: Path) -> None:
     assert any(value.any() for name, value in state.items() if ".lora_B" in name)
     again = api.run([*common, f"checkpoint={folder}"])
     assert again["metrics"]["auc"]["value"] == first["metrics"]["auc"]["value"]
-    tables = [pd.read_parquet(file.parent / "predictions.parquet") for file in (tmp_path / "outputs").rglob("result.json")]
+    tables = [
+        pd.read_parquet(file.parent / "predictions.parquet") for file in (tmp_path / "outputs").rglob("result.json")
+    ]
     tests = [table[table["split"] == "test"].set_index("sample_id")["prob_left_hand"] for table in tables]
     pd.testing.assert_series_equal(*tests, check_exact=True)

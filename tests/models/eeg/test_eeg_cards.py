@@ -15,8 +15,9 @@ from omni_bench.modules.classifier import Classifier
 from omni_bench.steps import plain
 
 SMALL = ["eegnet", "eegconformer", "biot", "labram", "cbramod", "eegmamba"]
+MORE = ["eegpt", "codebrain", "luna", "signaljepa", "eegdino"]
 LARGE = ["bendr", "reve", "femba", "neurogpt", "neurolm", "brainomni"]
-MODELS = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
+MODELS = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE + LARGE)]
 N_CHANS = len(CH_NAMES)
 
 
@@ -27,7 +28,8 @@ def card_of(name: str) -> dict[str, Any]:
 
 def test_every_scalp_card_is_tested() -> None:
     files = (card_root() / "conf" / "model").glob("*.yaml")
-    assert {file.stem for file in files if "family: scalp" in file.read_text()} == {*SMALL, *LARGE, "band_power"}
+    known = {*SMALL, *MORE, *LARGE, "band_power", "tangent_space"}
+    assert {file.stem for file in files if "family: scalp" in file.read_text()} == known
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -55,8 +55,8 @@ def test_scan_equals_the_recurrence_for_any_chunk(scan, stepwise, rates, steps, 
     inputs = drawn(seed, n_times, rates, steps, spread)
     expected = stepwise(*inputs)
     with torch.no_grad():
-        unrecorded = scan(*inputs, chunk=chunk)
-    for actual in (scan(*inputs, chunk=chunk), scan(*inputs), unrecorded):
+        unrecorded = [scan(*inputs, chunk=chunk), scan(*inputs)]
+    for actual in (scan(*inputs, chunk=chunk), scan(*inputs), *unrecorded):
         assert actual.shape == expected.shape
         assert (actual - expected).abs().max() <= 1e-8 * max(1.0, float(expected.abs().max()))
 
