@@ -53,9 +53,8 @@ def trial_windows(
 
     Returns
     -------
-    Units with ``trial`` (their event), ``onset``, ``duration`` (s, of their windows at least) and ``label`` (``target`` where there are no
-    ``labels``), and windows whose ``label`` is what a network
-    learns: the class index or the target.
+    Units with ``trial`` (their event), ``onset``, ``duration`` (s, of their windows at least) and ``label`` (or ``target``),
+    and windows whose ``label`` is what a network learns: the class index or the target.
 
     Raises
     ------
