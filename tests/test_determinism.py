@@ -29,7 +29,7 @@ RUNS = [
 def roots(demo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("determinism") / "demo_eeg"
     write_demo_eeg(root, n_persons=5)
-    return {"task=demo_": root, "task=regi": demo_root}
+    return {"hands": root, "vigilance": root, "region": demo_root}
 
 
 def predictions(chosen: tuple[str, ...], root: Path, cache: Path, outputs: Path, *overrides: str) -> pd.DataFrame:
@@ -44,7 +44,8 @@ def predictions(chosen: tuple[str, ...], root: Path, cache: Path, outputs: Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("chosen", RUNS, ids=" ".join)
 def test_one_seed_one_set_of_predictions(chosen: tuple[str, ...], roots: dict[str, Path], tmp_path: Path) -> None:
-    root, alone = roots[chosen[0][:10]], "trainer.num_workers=0"
+    root = roots[chosen[0].removeprefix("task=").removeprefix("demo_")]
+    alone = "trainer.num_workers=0"
     first = predictions(chosen, root, tmp_path / "cache", tmp_path / "first", alone)
     assert first.select_dtypes("number").drop(columns=["start", "duration"]).std().min() > 0
     cold = predictions(chosen, root, tmp_path / "other_cache", tmp_path / "cold")

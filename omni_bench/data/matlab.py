@@ -83,7 +83,7 @@ def check_elements(path: Path) -> None:
             for kind, first, end in _elements(content, order, HEADER_BYTES, len(content)):
                 if kind == MATRIX:
                     _check_matrix(content, order, first, end)
-        except (struct.error, ValueError, ZeroDivisionError, RecursionError) as error:
+        except (struct.error, LookupError, ValueError, ZeroDivisionError, RecursionError) as error:
             raise _broken(path, f"it ends early or was changed: {error}") from error
 
 

@@ -1,0 +1,169 @@
+"""A cost model of prepare, detect and region: fitted on one to four times a recording, tested on eight times.
+
+    python benchmarks/scale.py [--seconds 60] [--channels 8] [--hours 178] [--wide 100] [--cores 16]
+    python benchmarks/scale.py --memory 1 10        peak memory of preparing that many GB of recordings
+
+Costs are CPU seconds of one thread, a line through the amounts of data (least squares, no negative intercept). Each is
+then told for a cohort: its hours, its channels, its rate, on one core and on many. Region is the TimeConv-CNN on 60 s.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import edfio  # noqa: E402 - the libraries read the variables when they load
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from scipy.optimize import nnls  # noqa: E402
+
+from omni_bench.data.preprocess import Preprocessing, preprocess  # noqa: E402
+from omni_bench.data.recording import open_recording  # noqa: E402
+from omni_bench.data.store import write_store  # noqa: E402
+from omni_bench.hfo import detect_stream  # noqa: E402
+from omni_bench.models.build import build  # noqa: E402
+
+SFREQ, STORED_SFREQ = 2000.0, 1000.0
+FIT, TEST, TARGET = (1, 2, 3, 4), 8, 0.25
+WINDOW_S = 60
+SECTION_S = 10
+
+
+def write_recording(path: Path, n_channels: int, seconds: float) -> Path:
+    """An EDF file of noise, whose first ten seconds are repeated."""
+    rng = np.random.default_rng(0)
+    noise = np.cumsum(rng.standard_normal((n_channels, round(SECTION_S * SFREQ))), axis=1)
+    signals = [
+        edfio.EdfSignal(
+            row - row.mean(), SFREQ, label=f"A{i + 1}", physical_dimension="uV", physical_range=(-2000, 2000)
+        )
+        for i, row in enumerate(noise.clip(-1900, 1900))
+    ]
+    edfio.Edf(signals, data_record_duration=1).write(path)
+    content = path.read_bytes()
+    header, body = content[: 256 * (n_channels + 1)], content[256 * (n_channels + 1) :]
+    n_sections = round(seconds / SECTION_S)
+    with path.open("wb") as file:
+        file.write(header[:236] + str(n_sections * SECTION_S).ljust(8).encode() + header[244:])
+        for _ in range(n_sections):
+            file.write(body)
+    return path
+
+
+def prepare(path: Path) -> None:
+    recording = open_recording(path)
+    steps = Preprocessing(sfreq=STORED_SFREQ, notch=True)
+    stored = path.with_suffix(".h5")
+    write_store(stored, preprocess(recording, steps, 60.0, 2048), recording.ch_names, STORED_SFREQ, {})
+    stored.unlink()
+
+
+def detect(path: Path) -> None:
+    recording = open_recording(path)
+    for detector in ("ste", "mni", "hil"):
+        detect_stream(recording.read, recording.n_times, recording.sfreq, recording.ch_names, detector)
+
+
+def predict(n_windows: int) -> None:
+    torch.manual_seed(0)
+    net = build(
+        "timeconv_cnn", n_chans=1, n_outputs=1, n_times=round(WINDOW_S * STORED_SFREQ), sfreq=STORED_SFREQ
+    ).eval()
+    with torch.no_grad():
+        for _ in range(n_windows):
+            net(20 * torch.randn(1, 1, round(WINDOW_S * STORED_SFREQ)))
+
+
+def cpu(work: Callable[[], None]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def model_of(name: str, unit: float, work: Callable[[int], Callable[[], None]]) -> float:
+    """Print the fit and its test; seconds per channel-hour. ``unit`` is channel-hours of one time the data."""
+    cpu(work(1))  # what is imported and planned once
+    amounts = np.array(FIT, float)
+    seconds = np.array([min(cpu(work(k)) for _ in range(2)) for k in FIT])
+    (fixed, slope), _ = nnls(np.stack([np.ones_like(amounts), amounts], axis=1), seconds)
+    predicted, found = fixed + slope * TEST, cpu(work(TEST))
+    error = predicted / found - 1
+    print(
+        f"{name:8} {fixed:6.2f} s + {slope / unit:8.1f} s per channel-hour; {TEST} times: predicted {predicted:.2f} s, "
+        f"measured {found:.2f} s, {error:+.0%} ({'within' if abs(error) <= TARGET else 'OUTSIDE'} {TARGET:.0%})"
+    )
+    return slope / unit
+
+
+def costs(options: argparse.Namespace, folder: Path) -> None:
+    files = {k: write_recording(folder / f"{k}.edf", options.channels, k * options.seconds) for k in (*FIT, TEST)}
+    unit = options.channels * options.seconds / 3600
+    per_channel_hour = {
+        "prepare": model_of("prepare", unit, lambda k: lambda: prepare(files[k])),
+        "detect": model_of("detect", unit, lambda k: lambda: detect(files[k])),
+        "region": model_of("region", 2 * WINDOW_S / 3600, lambda k: lambda: predict(2 * k)),
+    }
+    channel_hours = options.hours * options.wide
+    print(
+        f"\n{options.hours:g} h x {options.wide} channels, recorded at 1 to 2 kHz; region is one pass of predictions:"
+    )
+    for name, seconds in per_channel_hour.items():
+        # a filter or detector costs by the sample, and half the rate has half of them
+        low, high = (seconds * channel_hours / 3600 * share for share in ((0.5, 1) if name != "region" else (1, 1)))
+        print(
+            f"{name:8} {low:7.1f} to {high:7.1f} core-hours; {low / options.cores:6.2f} to {high / options.cores:6.2f} h "
+            f"on {options.cores} cores"
+        )
+    gb = channel_hours * 3600 / 1e9
+    print(f"store    {gb * STORED_SFREQ * 4:7.0f} GB; recordings as EDF {gb * 1000 * 2:.0f} to {gb * 2000 * 2:.0f} GB")
+
+
+def memory(sizes: list[float], folder: Path) -> None:
+    """Peak memory of preparing recordings of ten minutes, so many that they make up each size."""
+    seconds, n_channels = 600.0, 20
+    one = write_recording(folder / "a.edf", n_channels, seconds)
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import scale; scale.report_peak(*sys.argv[1:])"
+    peaks = []
+    for size in sizes:
+        n_files = max(1, round(size * 1e9 / one.stat().st_size))
+        done = subprocess.run(
+            [sys.executable, "-c", code, one, str(n_files)], capture_output=True, text=True, check=True
+        )
+        peaks.append(json.loads(done.stdout))
+        print(f"{size:g} GB in {n_files} recordings: peak {peaks[-1]:.0f} MB ({peaks[-1] / peaks[0]:.2f} of the first)")
+
+
+def report_peak(path: str, n_files: str) -> None:
+    for _ in range(int(n_files)):
+        prepare(Path(path))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60, help="of one time the data")
+    parser.add_argument("--channels", type=int, default=8)
+    parser.add_argument("--hours", type=float, default=178)
+    parser.add_argument("--wide", type=int, default=100, help="channels of the cohort's recordings")
+    parser.add_argument("--cores", type=int, default=16)
+    parser.add_argument("--memory", type=float, nargs="+", metavar="GB")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as name:
+        if options.memory:
+            memory(options.memory, Path(name))
+        else:
+            costs(options, Path(name))
+
+
+if __name__ == "__main__":
+    main()

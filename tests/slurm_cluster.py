@@ -1,0 +1,106 @@
+"""A SLURM of one node on this machine, in a folder of its own."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+COMMANDS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol")
+CONFIG = """
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=1,sched_interval=1
+MinJobAge=3600
+KillWait=5
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000
+PartitionName=demo Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def why_not() -> str | None:
+    """Why no cluster can be started here, None where one can."""
+    os.environ["PATH"] += f"{os.pathsep}/usr/sbin"
+    absent = [command for command in COMMANDS if shutil.which(command) is None]
+    if absent:
+        return f"no {', '.join(absent)}: apt-get install slurm-wlm munge"
+    return None if os.geteuid() == 0 else "SLURM's daemons need root"
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[dict[str, str]]:
+    """Environment in which ``sbatch`` and its like talk to a cluster that lives as long as the block."""
+    host = socket.gethostname().split(".")[0]
+    (folder / "key").write_bytes(os.urandom(1024))
+    (folder / "key").chmod(0o400)
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    (folder / "slurm.conf").write_text(CONFIG.format(host=host, folder=folder, ports=_free_ports(2)))
+    munge = {"key": "key", "socket": "munge.socket", "pid": "munged.pid", "log": "munged.log", "seed": "munged.seed"}
+    options = [f"--{name}{'' if name == 'socket' else '-file'}={folder / file}" for name, file in munge.items()]
+    environment = os.environ | {"SLURM_CONF": f"{folder}/slurm.conf"}
+    with ExitStack() as daemons:
+        for command in (["munged", "--force", "--foreground", *options], ["slurmctld", "-D"], ["slurmd", "-D"]):
+            log = daemons.enter_context((folder / f"{command[0]}.out").open("w"))
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            daemons.callback(_stop, process)
+            if command[0] == "munged":
+                _until((folder / "munge.socket").exists, "munged made no socket")
+        _until(lambda: "idle" in slurm(environment, "sinfo", "-h", "-o", "%t"), "the node did not become idle")
+        yield environment
+        slurm(environment, "scancel", "--full", "--user=root")
+        _until(lambda: not slurm(environment, "squeue", "-h"), "jobs did not end")
+
+
+def slurm(environment: dict[str, str], *command: str) -> str:
+    """Output of one of SLURM's commands; errors count as no answer yet."""
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _until(condition: object, otherwise: str, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        if time.monotonic() > end:
+            raise TimeoutError(otherwise)
+        time.sleep(0.1)
+
+
+def _free_ports(n: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(n)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
