@@ -8,12 +8,12 @@ The two time convolutions have kernels as wide as their stride. Folding those co
 gradient in an eighth of the time.
 """
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 
 from omni_bench.errors import BenchError
 from omni_bench.models.resnet import CNNHead, imagenet_resnet18
@@ -89,9 +89,10 @@ class TimeConvCNN(CNNHead):
         return self.fc_out(self.embed_features(self.cnn.after_stem(self._stem(images))))
 
     def _stems(self, x: Tensor) -> Tensor:
-        if torch.is_grad_enabled():
-            return torch.cat([checkpoint(self._stem_of_window, window, use_reentrant=False) for window in x.split(1)])
-        return torch.cat([self._stem_of_window(window) for window in x.split(1)])
+        if not torch.is_grad_enabled():
+            return torch.cat([self._stem_of_window(window) for window in x.split(1)])
+        weights = [*self.feature_extractor.parameters(), *self.cnn.conv1.parameters()]
+        return torch.cat([_Recomputed.apply(self._stem_of_window, weights, window, *weights) for window in x.split(1)])
 
     def _stem_of_window(self, x: Tensor) -> Tensor:
         if x.requires_grad:
@@ -128,6 +129,30 @@ class TimeConvCNN(CNNHead):
     @property
     def _first(self) -> nn.Conv2d:
         return cast(nn.Conv2d, self.feature_extractor[0])
+
+
+class _Recomputed(torch.autograd.Function):
+    """``function(x)``, whose backward pass computes it once more; ``weights`` are the parameters that it reads.
+
+    `torch.utils.checkpoint` would build the graph in both passes: a third of a forward pass here.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, function: Callable[[Tensor], Tensor], weights: list[Tensor], x: Tensor, *_: Tensor) -> Tensor:
+        ctx.function, ctx.weights = function, weights
+        ctx.save_for_backward(x)
+        return function(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        (x,) = ctx.saved_tensors
+        x = x.detach().requires_grad_(ctx.needs_input_grad[2])
+        wanted = [x, *ctx.weights]
+        asked = [i for i, tensor in enumerate(wanted) if tensor.requires_grad]
+        with torch.enable_grad():
+            y = ctx.function(x)
+        found = dict(zip(asked, torch.autograd.grad(y, [wanted[i] for i in asked], gradient), strict=True))
+        return None, None, *(found.get(i) for i in range(len(wanted)))
 
 
 def _convolve_folded(x: Tensor, weight: Tensor, bias: Tensor | None, above: int = 0) -> Tensor:
