@@ -43,7 +43,8 @@ from omni_bench.modules.embed import Embedder
 from omni_bench.modules.heads import fit_together
 from omni_bench.modules.parameters import parameter_groups
 from omni_bench.modules.probe import LinearProbe
-from omni_bench.steps import data_of, learner_of, open_data, samples_of, split_of
+from omni_bench.run_split import split_of
+from omni_bench.steps import data_of, learner_of, open_data, samples_of
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from omni_bench.modules.wandb_mirror import finish_wandb
 from omni_bench.results.console import finished_result, print_result
 from omni_bench.results.record import Record
 from omni_bench.results.report import write_report
+from omni_bench.run_split import split_of
 from omni_bench.steps import (
     baseline_metrics,
     corruption_note,
@@ -32,7 +33,6 @@ from omni_bench.steps import (
     open_data,
     plain,
     samples_of,
-    split_of,
 )
 
 Story = Generator[tuple[Any, WindowDataModule], float | None, dict[str, Any]]

@@ -55,7 +55,8 @@ def search(overrides: list[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
 def score_of(cfg: DictConfig) -> float:
     """Best validation value of a candidate, trained on data from which the test part is left out."""
     from omni_bench.modules.checkpoints import falls
-    from omni_bench.steps import data_of, learner_of, open_data, samples_of, split_of
+    from omni_bench.run_split import split_of
+    from omni_bench.steps import data_of, learner_of, open_data, samples_of
 
     folder = Path(cfg.paths.output_dir).expanduser() / "search" / cfg.run_name
     kept = folder / "score.txt"

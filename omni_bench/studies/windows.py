@@ -9,7 +9,8 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from omni_bench.data.dataset import WindowDataset
-from omni_bench.steps import data_of, open_data, samples_of, split_of
+from omni_bench.run_split import split_of
+from omni_bench.steps import data_of, open_data, samples_of
 
 
 @dataclass(frozen=True)
