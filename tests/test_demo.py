@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -25,8 +26,10 @@ def test_demo_finds_the_effect(places: list[str]) -> None:
 
 @pytest.mark.slow
 def test_shuffled_labels_teach_nothing(places: list[str]) -> None:
+    # on 76 test channels the AUC of one deal has a standard deviation of 0.07
     label = "task.samples.label._target_=tests.protocols.shuffled_region_label"
-    assert 0.35 < api.run([*places, label])["metrics"]["auc"]["value"] < 0.65
+    deals = [api.run([*places, label, f"+task.samples.label.deal={deal}"]) for deal in range(3)]
+    assert 0.35 < np.mean([result["metrics"]["auc"]["value"] for result in deals]) < 0.65
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_a_sweep_goes_through_though_jobs_are_taken_away(tmp_path: Path, environ
     assert len(taken) == 2
     logs = ["".join(file.read_text() for file in outputs.glob(f".submitit/*_{seed}/*_log.*")) for seed in taken]
     assert "this job is preempted" in logs[0]
-    assert [log.count("Starting with JobEnvironment") for log in logs] == [2, 2]
+    assert all(log.count("Starting with JobEnvironment") >= 2 for log in logs)
     done = list(runs_below(outputs))
     assert [one.state for one in done] == ["done"] * 6
 

@@ -1,5 +1,6 @@
 """The audit as a Markdown page."""
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ what a reader who reuses these numbers should know. If one of these findings is 
 
 def audit_page(findings: list[Finding]) -> str:
     """All findings as Markdown."""
-    parts = [INTRO, "\n".join(f"- [{finding.title}](#{finding.key})" for finding in findings) + "\n"]
+    parts = [INTRO, "\n".join(f"- [{finding.title}](#{_anchor(finding.title)})" for finding in findings) + "\n"]
     return "\n".join([*parts, *map(_section, findings)])
 
 
@@ -30,9 +31,12 @@ def table_rows(table: pd.DataFrame) -> tuple[list[list[str]], list[bool]]:
 def _section(finding: Finding) -> str:
     rows, numeric = table_rows(finding.table)
     table = markdown_table(list(finding.table), rows, numeric)
-    return (
-        f'<a id="{finding.key}"></a>\n\n## {finding.title}\n\n{finding.text}\n\nSources: {finding.sources}.\n\n{table}'
-    )
+    return f"## {finding.title}\n\n{finding.text}\n\nSources: {finding.sources}.\n\n{table}"
+
+
+def _anchor(title: str) -> str:
+    """What a heading is called in links, by GitHub and by the documentation's builder."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _text(value: Any) -> str:
