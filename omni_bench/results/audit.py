@@ -31,7 +31,6 @@ class Finding:
         The numbers.
     """
 
-    key: str
     title: str
     sources: str
     text: str
@@ -103,7 +102,6 @@ def swapped_specificity() -> Finding:
         "specificity of the table (0.88), and their weakness is sensitivity (0.41)."
     )
     return Finding(
-        "specificity",
         "The event models' specificity in Table 5 is their sensitivity",
         f"{IEEG}, Tables 3 and 5",
         text,
@@ -129,7 +127,7 @@ def outcome_intervals() -> Finding:
         f"so {int(found['above 0.5'].sum())} of the {len(found)} printed values lie above 0.5 by their 95 % interval, and most "
         "differences between models are within it."
     )
-    return Finding("outcome", "Outcome AUCs have wide intervals", f"{IEEG}, Tables 3, 5, 12 and 13", text, found)
+    return Finding("Outcome AUCs have wide intervals", f"{IEEG}, Tables 3, 5, 12 and 13", text, found)
 
 
 def table2_sum() -> Finding:
@@ -141,7 +139,7 @@ def table2_sum() -> Finding:
     found = found.rename_axis("column").reset_index()
     found["difference"] = found["printed total"] - found["sum"]
     text = "The column of spike HFOs sums to two events fewer than its printed total; the other columns add up."
-    return Finding("table2", "Table 2's spkHFO column and its total", f"{IEEG}, Table 2", text, found)
+    return Finding("Table 2's spkHFO column and its total", f"{IEEG}, Table 2", text, found)
 
 
 def chance_column() -> Finding:
@@ -174,7 +172,7 @@ def chance_column() -> Finding:
         f"{(checked['column explains it'] == 'yes').sum()} of the {len(checked)} rows that it has."
     )
     sources = f"{SCALP}, Tables 5 and 7; the repository's bacc_chance column"
-    return Finding("chance", "Italics for `below chance` follow another chance", sources, text, found)
+    return Finding("Italics for `below chance` follow another chance", sources, text, found)
 
 
 def _explains(level: float, highest_below: float, lowest_above: float) -> bool:
@@ -198,9 +196,7 @@ def frozen_baselines() -> Finding:
         "that was trained."
     )
     sources = f"{SCALP}, Table 7; the repository's benchmark_results_basemodel_downsample_cross_subject.csv"
-    return Finding(
-        "frozen", "Most baseline cells of the fine-tune table equal those of frozen networks", sources, text, both
-    )
+    return Finding("Most baseline cells of the fine-tune table equal those of frozen networks", sources, text, both)
 
 
 def size_correlation() -> Finding:
@@ -217,7 +213,7 @@ def size_correlation() -> Finding:
         f"Ranks: Table 5, rule strict, without {', '.join(PRETRAINED_ON_BY_MOST)}. Datasets are no independent replicates "
         "of ten models."
     )
-    return Finding("size", "The correlation of size and rank rests on BENDR", f"{SCALP}, Tables 2 and 5", text, found)
+    return Finding("The correlation of size and rank rests on BENDR", f"{SCALP}, Tables 2 and 5", text, found)
 
 
 def ranks_by_rule() -> Finding:
@@ -241,9 +237,7 @@ def ranks_by_rule() -> Finding:
         f"put {plain} first. The printed fine-tune ranks are reproduced to {worst[7]:.2f} at best, the multi-subject ranks to "
         f"{worst[6]:.2f}: three-decimal rounding explains a part of that only."
     )
-    return Finding(
-        "ranks", "Average ranks depend on the rule", f"{SCALP}, Tables 5 to 7, section 4.1, appendix F", text, found
-    )
+    return Finding("Average ranks depend on the rule", f"{SCALP}, Tables 5 to 7, section 4.1, appendix F", text, found)
 
 
 FINDINGS: tuple[Callable[[], Finding], ...] = (
