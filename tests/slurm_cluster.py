@@ -19,7 +19,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=5
+AuthInfo=socket={folder}/munge.socket,cred_expire=30
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -34,6 +34,7 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=bf_interval=1,sched_interval=1
 MinJobAge=3600
 KillWait=5
+UnkillableStepTimeout=300
 ReturnToService=2
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000
 PartitionName=demo Nodes={host} Default=YES MaxTime=INFINITE State=UP
@@ -77,6 +78,24 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
 def slurm(environment: dict[str, str], *command: str) -> str:
     """Output of one of SLURM's commands; errors count as no answer yet."""
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def tend(environment: dict[str, str]) -> None:
+    """Do what an administrator does on a busy machine: release what a failed launch held, resume a drained node."""
+    for job, reason in (
+        line.split(maxsplit=1) for line in slurm(environment, "squeue", "-rh", "-o", "%i %r").splitlines()
+    ):
+        if "held" in reason.lower():
+            slurm(environment, "scontrol", "release", job)
+    for node in slurm(environment, "sinfo", "-Nh", "-t", "drain,down", "-o", "%N").splitlines():
+        slurm(environment, "scontrol", "update", f"nodename={node}", "state=resume")
+
+
+def state(environment: dict[str, str]) -> str:
+    """What an administrator would look at: jobs, node, ends of the daemons' logs."""
+    commands = (["scontrol", "show", "job"], ["sinfo", "-R"], ["scontrol", "show", "node"])
+    logs = [Path(environment["SLURM_CONF"]).with_name(f"{daemon}.log") for daemon in ("slurmctld", "slurmd")]
+    return "\n".join([slurm(environment, *one) for one in commands] + [log.read_text()[-3000:] for log in logs])
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
