@@ -14,6 +14,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.grad import conv2d_input, conv2d_weight
 
 from omni_bench.errors import BenchError
 from omni_bench.models.resnet import CNNHead, imagenet_resnet18
@@ -86,17 +87,23 @@ class TimeConvCNN(CNNHead):
 
     def forward_images(self, images: Tensor) -> Tensor:
         """The published network: maps ``(batch, 1, n_freqs, n_times)`` scaled to 0..255 → logits."""
-        return self.fc_out(self.embed_features(self.cnn.after_stem(self._stem(images))))
+        return self.fc_out(self.embed_features(self.cnn.after_stem(self.cnn.conv1(self._features(images)))))
 
     def _stems(self, x: Tensor) -> Tensor:
+        conv = self.cnn.conv1
         if not torch.is_grad_enabled():
-            return torch.cat([self._stem_of_window(window) for window in x.split(1)])
-        weights = [*self.feature_extractor.parameters(), *self.cnn.conv1.parameters()]
-        return torch.cat([_Recomputed.apply(self._stem_of_window, weights, window, *weights) for window in x.split(1)])
+            return torch.cat([conv(self._features_of_window(window)) for window in x.split(1)])
+        weights = list(self.feature_extractor.parameters())
+        return torch.cat(
+            [
+                _Recomputed.apply(self._features_of_window, weights, conv, window, conv.weight, *weights)
+                for window in x.split(1)
+            ]
+        )
 
-    def _stem_of_window(self, x: Tensor) -> Tensor:
+    def _features_of_window(self, x: Tensor) -> Tensor:
         if x.requires_grad:
-            return self._stem(min_max(self.map(x)))
+            return self._features(min_max(self.map(x)))
         first = self._first
         above = first.kernel_size[0] // 2
         shape = (*x.shape[:-1], self.map.n_freqs + 2 * above, self.map.n_kept)
@@ -115,7 +122,7 @@ class TimeConvCNN(CNNHead):
         bias = cast(Tensor, first.bias) - low * weight.sum((1, 2, 3))
         return self._after_first(_convolve_folded(image, weight, bias))
 
-    def _stem(self, images: Tensor) -> Tensor:
+    def _features(self, images: Tensor) -> Tensor:
         return self._after_first(
             _convolve_folded(images, self._first.weight, self._first.bias, self._first.kernel_size[0] // 2)
         )
@@ -123,8 +130,9 @@ class TimeConvCNN(CNNHead):
     def _after_first(self, x: Tensor) -> Tensor:
         second = cast(nn.Conv2d, self.feature_extractor[2])
         x = functional.relu(x, inplace=True)
-        x = functional.relu(_convolve_folded(x, second.weight, second.bias, second.kernel_size[0] // 2), inplace=True)
-        return self.cnn.conv1(x)
+        return functional.relu(
+            _convolve_folded(x, second.weight, second.bias, second.kernel_size[0] // 2), inplace=True
+        )
 
     @property
     def _first(self) -> nn.Conv2d:
@@ -132,27 +140,38 @@ class TimeConvCNN(CNNHead):
 
 
 class _Recomputed(torch.autograd.Function):
-    """``function(x)``, whose backward pass computes it once more; ``weights`` are the parameters that it reads.
+    """``conv(features(x))``, whose backward pass computes the features once more; ``weights`` are what they read.
 
-    `torch.utils.checkpoint` would build the graph in both passes: a third of a forward pass here.
+    `torch.utils.checkpoint` would build the graph in both passes and do the convolution again, whose result no gradient
+    needs: a third of a forward pass here.
     """
 
     @staticmethod
-    def forward(ctx: Any, function: Callable[[Tensor], Tensor], weights: list[Tensor], x: Tensor, *_: Tensor) -> Tensor:
-        ctx.function, ctx.weights = function, weights
+    def forward(
+        ctx: Any, features: Callable[[Tensor], Tensor], weights: list[Tensor], conv: nn.Conv2d, x: Tensor, *_: Tensor
+    ) -> Tensor:
+        ctx.features, ctx.weights, ctx.conv = features, weights, conv
         ctx.save_for_backward(x)
-        return function(x)
+        return conv(features(x))
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (x,) = ctx.saved_tensors
-        x = x.detach().requires_grad_(ctx.needs_input_grad[2])
+        conv = ctx.conv
+        x = x.detach().requires_grad_(ctx.needs_input_grad[3])
         wanted = [x, *ctx.weights]
         asked = [i for i, tensor in enumerate(wanted) if tensor.requires_grad]
         with torch.enable_grad():
-            y = ctx.function(x)
-        found = dict(zip(asked, torch.autograd.grad(y, [wanted[i] for i in asked], gradient), strict=True))
-        return None, None, *(found.get(i) for i in range(len(wanted)))
+            features = ctx.features(x)
+        of_conv = None
+        if conv.weight.requires_grad:
+            of_conv = conv2d_weight(features, conv.weight.shape, gradient, conv.stride, conv.padding)
+        found: dict[int, Tensor] = {}
+        if asked:
+            of_features = conv2d_input(features.shape, conv.weight, gradient, conv.stride, conv.padding)
+            tensors = torch.autograd.grad(features, [wanted[i] for i in asked], of_features)
+            found = dict(zip(asked, tensors, strict=True))
+        return None, None, None, found.get(0), of_conv, *(found.get(i) for i in range(1, len(wanted)))
 
 
 def _convolve_folded(x: Tensor, weight: Tensor, bias: Tensor | None, above: int = 0) -> Tensor:

@@ -21,8 +21,8 @@ REACH = 6.5
 """Standard deviations of a wavelet that count: exp(-6.5²/2) = 7e-10 is below the resolution of float32."""
 
 
-ROWS = 16
-"""Rows per inverse FFT: 8 MB of coefficients a minute stay in a core's cache (0.18 s a map against 0.33 s for all rows at once)."""
+ROWS = 8
+"""Rows per inverse FFT: 4 MB of coefficients a minute stay in a core's cache."""
 
 
 class MorletMap(nn.Module):
@@ -86,21 +86,18 @@ class MorletMap(nn.Module):
         self.register_buffer("window", (start + torch.arange(self.n_fft)) % period, persistent=False)
 
     def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        spectrum = torch.fft.rfft(_reflect(x)[..., self.window])[..., None, :]
+        spectrum = torch.fft.rfft(_reflect(x)[..., self.window])
+        # an analytic signal is two real ones a quarter turn apart: cheaper than one complex transform, half of it zeros
+        parts = torch.stack([0.5 * spectrum, -0.5j * spectrum])[..., None, :]
         amplitude = x.new_empty(*x.shape[:-1], self.n_freqs, self.n_kept) if out is None else out
         kept = slice(self.offset, self.offset + self.n_kept)
-        # the upper half of an analytic spectrum is 0; written once, not padded on anew for every block of rows
-        padded = None if x.requires_grad else spectrum.new_zeros(*x.shape[:-1], min(ROWS, self.n_freqs), self.n_fft)
         for first in range(0, self.n_freqs, ROWS):
             rows = slice(first, first + ROWS)
-            filters = self.filters[rows]
-            if padded is None:
-                coefficients = torch.fft.ifft(spectrum * filters, n=self.n_fft)
-                amplitude[..., rows, :] = coefficients[..., kept].abs()
+            real, imaginary = torch.fft.irfft(parts * self.filters[rows], n=self.n_fft)[..., kept]
+            if x.requires_grad:
+                amplitude[..., rows, :] = torch.complex(real, imaginary).abs()  # its gradient at 0 is 0, not NaN
             else:
-                block = padded[..., : len(filters), :]
-                torch.mul(spectrum, filters, out=block[..., : filters.shape[-1]])
-                torch.abs(torch.fft.ifft(block)[..., kept], out=amplitude[..., rows, :])
+                torch.hypot(real, imaginary, out=amplitude[..., rows, :])
         return amplitude
 
 
