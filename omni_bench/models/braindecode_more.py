@@ -1,11 +1,15 @@
-"""Further EEG foundation models from braindecode: EEGPT, CodeBrain, LUNA, SignalJEPA and EEG-DINO.
+"""Further EEG foundation models from braindecode: EEGPT, CodeBrain, LUNA, SignalJEPA, EEG-DINO and ST-EEGFormer.
 
 They stand beside the benchmark's ten. Weights load under braindecode's names; none were at hand, so no output was
 compared with the official code. What their publications leave open is marked *ours* in the documentation.
 """
 
+import json
+import math
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -251,6 +255,84 @@ class EegDino(FoundationModel):
 
     def pool(self, prepared: Tensor) -> Tensor:
         return self.backbone(prepared)
+
+
+class SteegFormer(FoundationModel):
+    """ST-EEGFormer small on electrodes of its vocabulary, z-scored; mean patch token (Yang et al. 2026).
+
+    It is made for up to 6 s, and every patch of every channel attends to all others: longer windows go through it in
+    equal parts, whose embeddings are averaged. Every electrode has a row in a table that was trained with the network.
+    Which one is known from a list on the hub, so weights find their channels when they are loaded; random ones take any
+    row.
+
+    Parameters
+    ----------
+    n_chans, n_outputs, n_times, sfreq
+        128 Hz; at least 16 samples, patches of 16.
+    ch_names
+        Electrode names, at most 145.
+    vocabulary
+        ``steegformer_channels.json`` of the weights' repository; fetched from there unless given.
+    """
+
+    backbone: Any
+
+    def __init__(
+        self,
+        n_chans: int,
+        n_outputs: int,
+        n_times: int,
+        sfreq: float,
+        ch_names: Sequence[str] | None = None,
+        *,
+        compat: str | None = None,
+        vocabulary: str | None = None,
+    ) -> None:
+        from braindecode.models import STEEGFormer as Network
+
+        require_sfreq("ST-EEGFormer", sfreq, 128)
+        require_n_times("ST-EEGFormer", n_times, 16)
+        self.ch_names = [electrode_name(name) for name in require_names("ST-EEGFormer", n_chans, ch_names)]
+        self.vocabulary = vocabulary
+        if n_chans > 145:
+            raise BenchError(f"ST-EEGFormer: {n_chans} channels, its vocabulary has 145; choose fewer")
+        rows = torch.arange(n_chans)
+        self.n_parts = math.ceil(n_times / (6 * 128))
+        self.part = n_times // self.n_parts // 16 * 16
+        network = Network(n_chans=n_chans, n_outputs=1, n_times=self.part, sfreq=sfreq, chan_pos_idx=rows)
+        network.final_layer = nn.Identity()
+        network.register_buffer("channel_indices", rows)  # a checkpoint keeps what the weights were loaded with
+        super().__init__(network, network.embed_dim, n_outputs, untrained=("norm.",))
+
+    def own_names(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        n_rows = len(state["channel_pos.embedding.weight"])
+        return super().own_names(state | {"channel_indices": torch.tensor(self._rows(n_rows))})
+
+    def _rows(self, n_rows: int) -> list[int]:
+        try:
+            if self.vocabulary:
+                order = json.loads(Path(self.vocabulary).read_text())
+            else:
+                order = import_module("braindecode.models.steegformer").STEEGFORMER_CHANNEL_ORDER
+        except (OSError, ValueError) as error:
+            raise BenchError(
+                f"ST-EEGFormer: {self.vocabulary or 'steegformer_channels.json'} could not be read "
+                f"({type(error).__name__}): fetch it from the weights' repository and give model.net.vocabulary=<file>"
+            ) from error
+        rows = {electrode_name(name): row for row, name in enumerate(order[:n_rows])}
+        known = [rows.get(name, rows.get(TODAY.get(name, name))) for name in self.ch_names]
+        absent = [name for name, row in zip(self.ch_names, known, strict=True) if row is None]
+        if absent:
+            raise BenchError(f"ST-EEGFormer: {', '.join(absent)} not in its vocabulary; leave these channels out")
+        return [row for row in known if row is not None]
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """``(batch, n_chans, n_times)`` µV to ``(batch * n_parts, n_chans, part)``."""
+        parts = x[..., : self.n_parts * self.part].unflatten(-1, (self.n_parts, self.part))
+        return z_scored(parts.transpose(1, 2).flatten(0, 1))
+
+    def pool(self, prepared: Tensor) -> Tensor:
+        return self.backbone(prepared).unflatten(0, (-1, self.n_parts)).mean(1)
 
 
 def _placed(model: str, n_chans: int, ch_names: Sequence[str] | None) -> tuple[list[int], np.ndarray]:

@@ -1,5 +1,6 @@
 """Adapters of braindecode's further foundation models: input, positions, weights under braindecode's names, refusals."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 from golden_eeg import assert_gradients
 
 from omni_bench.errors import BenchError
-from omni_bench.models.braindecode_more import CodeBrain, EegDino, Eegpt, Luna, SignalJepa
+from omni_bench.models.braindecode_more import CodeBrain, EegDino, Eegpt, Luna, SignalJepa, SteegFormer
 from omni_bench.models.braindecode_nets import BENDR_CHANNELS
 from omni_bench.models.build import build
 from omni_bench.models.electrodes import standard_positions
@@ -84,7 +85,10 @@ def test_braindecodes_names_fit(name: str, tmp_path: Path) -> None:
         assert torch.equal(second.backbone.get_parameter(key), value), key
 
 
-@pytest.mark.parametrize(("network", "n_times", "sfreq"), [(Eegpt, 63, 256), (Luna, 39, 256), (SignalJepa, 151, 128)])
+@pytest.mark.parametrize(
+    ("network", "n_times", "sfreq"),
+    [(Eegpt, 63, 256), (Luna, 39, 256), (SignalJepa, 151, 128), (SteegFormer, 15, 128)],
+)
 def test_short_windows_are_refused(network: type[Any], n_times: int, sfreq: int) -> None:
     with pytest.raises(BenchError, match=f"n_times={n_times} samples, expected at least {n_times + 1}"):
         network(1, 1, n_times, sfreq, ["Cz"])
@@ -101,3 +105,42 @@ def test_refusals(name: str) -> None:
     if name in ("codebrain", "eegdino"):
         with pytest.raises(BenchError, match="multiples of 200 samples"):
             build(name, 1, 1, 500, 200, ["Cz"])
+
+
+def steegformer(ch_names: list[str], n_times: int = 256, **settings: Any) -> SteegFormer:
+    torch.manual_seed(0)
+    return SteegFormer(len(ch_names), 2, n_times, 128, ch_names, **settings).eval()
+
+
+@torch.no_grad()
+def test_steegformer_finds_its_channels_when_weights_are_loaded(tmp_path: Path) -> None:
+    listed = tmp_path / "steegformer_channels.json"
+    listed.write_text(json.dumps(["Cz", "P7", "C3", "Oz"]))
+    state = steegformer(["A", "B"]).backbone.state_dict()
+    torch.nn.init.normal_(state["channel_pos.embedding.weight"])
+    torch.save({k: v for k, v in state.items() if k != "channel_indices"}, tmp_path / "own.pth")
+    card = {"name": "steegformer", "weights": str(tmp_path / "own.pth")}
+    nets = []
+    for ch_names in (["EEG C3-REF", "T5"], ["P7", "C3"]):
+        nets.append(steegformer(ch_names, vocabulary=str(listed)))
+        assert load_starting_weights(nets[-1], card)["missing"] == ["head.bias", "head.weight"]
+    assert nets[0].backbone.channel_indices.tolist() == [2, 1]
+    x = torch.randn(2, 2, 256, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(nets[0].embed(x), nets[1].embed(x.flip(1)), rtol=1e-4, atol=1e-5)
+    assert (nets[0].embed(x) - nets[1].embed(x)).abs().max() > 1e-3
+    # a run's checkpoint needs no list
+    restored = steegformer(["EEG C3-REF", "T5"])
+    restored.load_state_dict(nets[0].state_dict())
+    torch.testing.assert_close(restored.embed(x), nets[0].embed(x))
+    with pytest.raises(BenchError, match="X1 not in its vocabulary"):
+        load_starting_weights(steegformer(["X1", "C3"], vocabulary=str(listed)), card)
+    with pytest.raises(BenchError, match=r"nowhere.json could not be read .* give model.net.vocabulary=<file>"):
+        load_starting_weights(steegformer(["C3"], vocabulary=str(tmp_path / "nowhere.json")), card)
+
+
+@torch.no_grad()
+def test_steegformer_averages_equal_parts_of_long_windows() -> None:
+    x = torch.randn(3, 2, 1300, generator=torch.Generator().manual_seed(0))
+    whole, part = steegformer(["C3", "Cz"], 1300), steegformer(["C3", "Cz"], 640)
+    expected = (part.embed(x[..., :640]) + part.embed(x[..., 640:1280])) / 2
+    torch.testing.assert_close(whole.embed(x), expected, rtol=1e-4, atol=1e-5)

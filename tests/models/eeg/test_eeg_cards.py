@@ -15,7 +15,7 @@ from omni_bench.modules.classifier import Classifier
 from omni_bench.steps import plain
 
 SMALL = ["eegnet", "eegconformer", "biot", "labram", "cbramod", "eegmamba"]
-MORE = ["eegpt", "codebrain", "luna", "signaljepa", "eegdino"]
+MORE = ["eegpt", "codebrain", "luna", "signaljepa", "eegdino", "steegformer"]
 LARGE = ["bendr", "reve", "femba", "neurogpt", "neurolm", "brainomni"]
 MODELS = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE + LARGE)]
 N_CHANS = len(CH_NAMES)

@@ -49,10 +49,17 @@ def shorten(net: nn.Module) -> None:
     """Keep two of each list of blocks that have the same parameters."""
     for parent in net.modules():
         for name, child in list(parent._modules.items()):
-            if isinstance(child, nn.ModuleList) and len(child) > 2 and len({shapes_of(block) for block in child}) == 1:
+            if not isinstance(child, nn.ModuleList | nn.Sequential) or len({shapes_of(block) for block in child}) > 1:
+                continue
+            if len(child) > 2 and (isinstance(child, nn.ModuleList) or is_encoder(child)):
                 parent._modules[name] = child[:2]
                 if hasattr(parent, "num_res_layers"):  # CodeBrain counts its blocks once
                     parent.num_res_layers = 2
+
+
+def is_encoder(chain: nn.Sequential) -> bool:
+    """Whether it is made of transformer blocks, none of which changes the number of tokens."""
+    return all(any("Attention" in type(part).__name__ for part in block.modules()) for block in chain)
 
 
 def shapes_of(block: nn.Module) -> tuple[tuple[str, torch.Size], ...]:
