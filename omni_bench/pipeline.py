@@ -129,6 +129,7 @@ def _run(cfg: DictConfig, folder: Path, record: Record, open_data: Callable[[Dic
             if share is None:
                 with record.timed("fit"):
                     learner.fit(data)
+                record.step_time(learner)
             else:
                 record.fields["timing"]["fit_s"] = round(share, 3)
         with record.timed("predict"):

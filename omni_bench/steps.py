@@ -26,6 +26,7 @@ from omni_bench.files import renamed, write_atomically
 from omni_bench.models.build import build_net
 from omni_bench.models.scale import unit_warning
 from omni_bench.models.weights import load_starting_weights
+from omni_bench.modules.classical import load_estimator
 from omni_bench.modules.embed import Embedder
 from omni_bench.modules.loggers import open_loggers
 from omni_bench.modules.probe import load_trained
@@ -228,7 +229,11 @@ def network_of(
     if cfg.adaptation.adapt:
         instantiate(cfg.adaptation.adapt)(net, torch.zeros(1, n_chans, n_times))
     if cfg.checkpoint is not None:
-        weights = load_trained(net, plain(cfg.model), checkpoint_file(cfg.checkpoint), offline=cfg.offline)
+        file = checkpoint_file(cfg.checkpoint)
+        if file.suffix == ".skops":
+            weights = load_estimator(net, file)
+        else:
+            weights = load_trained(net, plain(cfg.model), file, offline=cfg.offline)
     return net, weights
 
 

@@ -15,7 +15,7 @@ python -m omni_bench.study +experiment=omni_ieeg/hearable                what do
 
 
 def study(cfg: DictConfig) -> Path:
-    """Do what ``cfg.study`` says and print its table.
+    """Do what ``cfg.study`` says, print its table and write its record, ``study.json``.
 
     Returns
     -------
@@ -29,6 +29,10 @@ def study(cfg: DictConfig) -> Path:
     from hydra.utils import instantiate
     from rich.console import Console
 
+    from omni_bench.results.record import STUDY_FILE, Record, metrics_table
+    from omni_bench.steps import identity_of
+    from omni_bench.studies.findings import Findings
+
     if not cfg.study:
         raise BenchError("no study is named: give +experiment=, for instance omni_ieeg/shap")
     folder = (
@@ -38,9 +42,17 @@ def study(cfg: DictConfig) -> Path:
         / cfg.run_name.rpartition("/")[2]
     )
     folder.mkdir(parents=True, exist_ok=True)
-    table = instantiate(cfg.study, _convert_="all")(cfg, folder)
+    record = Record(folder, name=STUDY_FILE, **identity_of(cfg))
+    try:
+        with record.timed("study"):
+            found: Findings = instantiate(cfg.study, _convert_="all")(cfg, folder)
+    except Exception as error:
+        record.finish("failed", error=str(error))
+        raise
+    rows = [{"options": row.options, "metrics": metrics_table(row.metrics)} for row in found.rows]
+    record.finish("completed", rows=rows, weights=found.weights)
     console = Console()
-    console.print(table.to_string(index=False, float_format="{:.4g}".format), highlight=False)
+    console.print(found.table.to_string(index=False, float_format="{:.4g}".format), highlight=False)
     console.print(str(folder), highlight=False, soft_wrap=True)
     return folder
 

@@ -43,12 +43,12 @@ def finished(task: str, model: str, value: float | None, **changes: Any) -> dict
     return fields | changes
 
 
-def write_records(folder: Path, records: list[dict[str, Any]]) -> Path:
+def write_records(folder: Path, records: list[dict[str, Any]], name: str = "result.json") -> Path:
     """Every record in a folder of its own, as runs lie."""
     for i, record in enumerate(records):
         run = folder / record["model"].replace("/", "_") / f"seed-{record['seed']}-{i}"
         run.mkdir(parents=True)
-        (run / "result.json").write_text(json.dumps(record))
+        (run / name).write_text(json.dumps(record))
     return folder
 
 

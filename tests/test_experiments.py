@@ -12,7 +12,10 @@ from omni_bench import api
 from omni_bench.cards import experiments
 from omni_bench.datasets import demo_ieeg
 from omni_bench.errors import BenchError
+from omni_bench.inference.publish import publish
+from omni_bench.inference.trained import open_trained
 from omni_bench.locate import card_root
+from omni_bench.results.comparison import compare, published_table
 from omni_bench.study import study
 from tests.small import ESTIMATORS, EVENT_MODELS, SEGMENT_MODELS, small
 
@@ -102,6 +105,20 @@ def test_labels_belong_to_their_waveforms(workplace: list[str]) -> None:
     assert auc["ci_low"] > 0.5  # labels that stand beside other waveforms give 0.5
 
 
+@pytest.mark.parametrize("model", ["handcrafted_logreg", "handcrafted_gbm"])
+def test_a_yardstick_predicts_again_from_its_run(few_patients: list[str], model: str) -> None:
+    overrides = [*few_patients, *small(model), *segments()]
+    first, folder = run(overrides)
+    second, again = run([*overrides, f"checkpoint={folder}"])
+    assert "fit_s" not in second["timing"]
+    assert second["metrics"]["auc"] == first["metrics"]["auc"]
+    ours, theirs = (pd.read_parquet(f / "predictions.parquet").set_index("sample_id") for f in (folder, again))
+    test = theirs.index[theirs["split"] == "test"]
+    pd.testing.assert_frame_equal(ours.loc[test], theirs.loc[test])
+    with pytest.raises(BenchError, match="an estimator of scikit-learn is no safetensors"):
+        publish(open_trained(str(folder)), folder / "exported")
+
+
 def test_time_reversal_reaches_training(few_patients: list[str]) -> None:
     events = [*few_patients, "task=events", *small("timesnet")]
     (_, plain), (_, reversed_) = run(events), run([*events, "trainer.time_reversal=0.5"])
@@ -135,6 +152,7 @@ def test_a_class_without_training_windows_is_one_clear_line(workplace: list[str]
         api.run([*workplace, "task=ictal", "model=handcrafted_logreg", *segments(), "+task.cohort.ictal=false"])
 
 
+STUDIES = ("shap", "permutation", "hearable")
 EXPERIMENTS = [name for name in experiments() if name.startswith("omni_ieeg/")]
 
 
@@ -146,9 +164,15 @@ def runs_of(name: str, changes: dict[str, str]) -> list[list[str]]:
     return [[f"{key}={value}" for key, value in chosen] for chosen in product(*values)]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in EXPERIMENTS if not name.endswith(("shap", "permutation", "hearable"))]
-)
+def beside_published(name: str, overrides: list[str]) -> pd.DataFrame:
+    """The printed table with ours beside it: every cell has a value or says why not."""
+    cells = compare(name, Path(api.compose_config(overrides).paths.output_dir))
+    assert len(cells) == len(published_table(name).rows) * len(published_table(name).metrics)
+    assert (cells["ours"].notna() | cells["remark"].ne("")).all()
+    return cells.set_index(["row", "metric"])
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.removeprefix("omni_ieeg/") not in STUDIES])
 def test_every_experiment_runs_on_the_demo(request: pytest.FixtureRequest, name: str) -> None:
     many = name.removeprefix("omni_ieeg/") in ("anatomy", "ictal", "sleep_awake")
     workplace = request.getfixturevalue("workplace" if many else "few_patients")
@@ -167,6 +191,9 @@ def test_every_experiment_runs_on_the_demo(request: pytest.FixtureRequest, name:
         result, _ = run(full)
         assert result["status"] == "completed"
         assert result["metrics"]["f1_macro"]["n"] > 0
+    found = beside_published(name, workplace)
+    # what the demo is too short for is no row of Table 11
+    assert found["ours"].notna().any() == (name != "omni_ieeg/table11")
 
 
 def test_the_study_of_bands_reads_a_finished_run(few_patients: list[str]) -> None:
@@ -182,6 +209,9 @@ def test_the_study_of_bands_reads_a_finished_run(few_patients: list[str]) -> Non
     change = windows["logit"] - windows["baseline"]
     assert ((windows[bands["band"]].sum(axis=1) - change).abs() <= 0.0501 * change.abs()).all()
     assert (folder / "bands.png").read_bytes().startswith(b"\x89PNG")
+    rank = beside_published("omni_ieeg/shap", overrides).loc[("10 · 30", "importance_rank")]
+    assert rank["ours"] == 1 + bands["band"].tolist().index("low")
+    assert rank["published"] == 1
     with pytest.raises(BenchError, match="give checkpoint=DIR"):
         study(api.compose_config([*study_of, *overrides, "checkpoint=null"]))
 
@@ -189,7 +219,33 @@ def test_the_study_of_bands_reads_a_finished_run(few_patients: list[str]) -> Non
 def test_the_study_of_sources_draws_from_each_of_them(few_patients: list[str]) -> None:
     chosen = ["+experiment=omni_ieeg/permutation", "dataset=demo_ieeg", "study.weights=random", "study.n_windows=4"]
     folder = study(api.compose_config([*chosen, *few_patients, *segments(), "study.n_permutations=19"]))
-    windows, result = (pd.read_csv(folder / f"{name}.csv") for name in ("windows", "result"))
+    windows, result = pd.read_csv(folder / "windows.csv"), pd.read_csv(folder / "result.csv").set_index("permute")
     assert windows["source"].value_counts().to_dict() == dict.fromkeys(("openieeg", "zurich", "hup", "sourcesink"), 4)
-    assert 1 / 20 <= result.loc[0, "p"] <= 1
-    assert 0 <= result.loc[0, "homogeneity"] <= 1
+    assert result["p"].between(1 / 20, 1).all()
+    assert result["homogeneity"].between(0, 1).all()
+    found = beside_published("omni_ieeg/permutation", few_patients)
+    for way in ("person", "window"):
+        assert found.loc[(way, "p"), ["ours", "ci_low", "ci_high"]].tolist() == pytest.approx(
+            result.loc[way, ["p", "p_low", "p_high"]].tolist()
+        )
+        assert found.loc[(way, "n_windows"), "ours"] == 16
+    assert found.loc[("window", "p"), "published"] == 0.88
+    assert found["remark"].str.contains("synthetic data").all()
+
+
+def test_the_study_of_sounds_counts_what_a_classifier_hears(few_patients: list[str], tmp_path: Path) -> None:
+    from transformers import ASTConfig, ASTForAudioClassification
+
+    names = dict(enumerate(["Speech", "Helicopter", "Music", "Dog", "Rain", "Bell"]))
+    size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    ASTForAudioClassification(ASTConfig(**size, id2label=names)).save_pretrained(tmp_path)
+    everybody = ["~task.cohort.subject", f"study.classifier={tmp_path}", "study.n_wav=0"]
+    chosen = ["+experiment=omni_ieeg/hearable", "dataset=demo_ieeg", *everybody]
+    folder = study(api.compose_config([*chosen, *few_patients, *segments()]))
+    windows = pd.read_csv(folder / "windows.csv")
+    found = beside_published("omni_ieeg/hearable", few_patients)["ours"]["Helicopter"]
+    of_soz = windows[windows["channel_is"] == "soz"]
+    assert found.notna().all()
+    assert found["n_soz"] == len(of_soz) > 0
+    assert found["top1_soz"] == (of_soz["top1"] == "Helicopter").sum()
+    assert found["top1_preserved"] + found["top1_soz"] == (windows["top1"] == "Helicopter").sum()

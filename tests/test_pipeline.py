@@ -69,6 +69,12 @@ def test_no_person_in_two_splits(finished: tuple[dict[str, Any], Path]) -> None:
     assert set(units["split"]) == {"train", "val", "test"}
 
 
+def test_the_time_of_a_step_is_part_of_the_fit(finished: tuple[dict[str, Any], Path]) -> None:
+    result, folder = finished
+    n_steps = int(pd.read_csv(folder / "metrics.csv")["step"].max()) + 1
+    assert 0 < n_steps * result["timing"]["step_s"] < result["timing"]["fit_s"]
+
+
 def test_a_finished_run_is_not_done_again(finished: tuple[dict[str, Any], Path], workplace: list[str]) -> None:
     result, folder = finished
     before = {file: file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}

@@ -233,7 +233,8 @@ def test_no_code_of_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     "target",
     ["os.system", "omni_bench.models.weights.torch.load", "omni_bench.models.weights.Path.unlink",
-     "omni_bench.files.write_atomically", "omni_bench.modules.checkpoints.sweep_parts", "omni_bench.models.nothing.Net"],
+     "omni_bench.files.write_atomically", "omni_bench.modules.checkpoints.sweep_parts", "omni_bench.models.nothing.Net",
+     "sklearn.datasets.fetch_openml", "sklearn.preprocessing.FunctionTransformer"],
 )  # fmt: skip
 def test_no_code_of_a_configuration_is_run(tmp_path: Path, target: str) -> None:
     run = write_run(tmp_path, *CHANNEL_RUN)

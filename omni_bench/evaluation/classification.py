@@ -62,12 +62,12 @@ def evaluate_classification(
     if unscored.any():
         notes.append(f"{int(unscored.sum())} of {len(rows)} labelled units have no sample and are left out")
     rows = rows[~unscored].reset_index(drop=True)
-    rows[columns] = rows[columns].div(rows["n_samples"], axis=0)
+    means = rows[columns].div(rows["n_samples"], axis=0)
     truth = rows["label"].to_numpy(dtype=int)
     if ((truth < 0) | (truth >= len(classes))).any():
         stray = truth[(truth < 0) | (truth >= len(classes))][0]
         raise BenchError(f"units table: label {stray} is no index into the {len(classes)} classes of the task card")
-    probability = rows[columns].to_numpy(dtype=float)
+    probability = means.to_numpy(dtype=float)
     predicted = probability.argmax(axis=1) if len(rows) else truth
     draws = draw_persons(rows["person"], n_boot, seed)
     n_persons = draws.weights.shape[1]
@@ -77,11 +77,14 @@ def evaluate_classification(
         name: _metric(draws, values, absent)
         for name, values in confusion_metrics(np.tensordot(draws.weights, counts, axes=1)).items()
     }
+    # in one piece: a column at a time leaves a frame of as many pieces as there are classes
+    known = rows.drop(columns=[*columns, "n_samples"])
+    called = pd.Series(predicted, dtype="Int64", name="predicted")
     metrics["auc"] = _metric(draws, _macro_auc(truth, probability, draws), absent)
     return Evaluation(
         metrics=metrics,
         threshold=None,
-        scores=rows.assign(predicted=pd.Series(predicted, dtype="Int64")),
+        scores=pd.concat([known, means, rows["n_samples"], called], axis=1),
         confusion=confusion_table(counts.sum(axis=0), list(classes)),
         notes=notes,
     )

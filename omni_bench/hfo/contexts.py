@@ -14,6 +14,7 @@ from omni_bench.errors import BenchError
 from omni_bench.files import write_table
 from omni_bench.hfo.detection import detect
 from omni_bench.hfo.events import combine
+from omni_bench.hfo.windows import CONTEXT_SECONDS, event_windows
 
 log = logging.getLogger(__name__)
 VERSION = 1
@@ -31,11 +32,11 @@ def event_contexts(
     detections: str = "detect",
     detectors: Sequence[str] = ("ste", "mni", "hil"),
     overlaps: str = "merged",
+    borders: str = "left_out",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Units are the good channels of each recording, windows the contexts of their events; nothing is trained on them.
 
-    Events whose context does not fit into the recording are left out, and so is the time where no event could have been
-    counted: ``duration`` of a unit is what was looked at.
+    ``duration`` of a unit is the time in which its events were counted.
 
     Parameters
     ----------
@@ -50,6 +51,10 @@ def event_contexts(
     overlaps
         ``merged``: what several detectors see at one time is one event; ``kept`` (reference): it counts once per
         detector, only exact duplicates once.
+    borders
+        ``left_out``: events whose context does not fit between the edges do not count, nor does the time where none could
+        have; ``shifted`` (reference): all count, those near a border with the context that `event_windows` shifts by its
+        ``compat="reference"``.
 
     Raises
     ------
@@ -59,11 +64,12 @@ def event_contexts(
     for option, value, known in (
         ("detections", detections, ("detect", "released")),
         ("overlaps", overlaps, ("merged", "kept")),
+        ("borders", borders, ("left_out", "shifted")),
     ):
         if value not in known:
             raise BenchError(f"task.samples.{option}={value}: expected {' or '.join(known)}")
     units = channel_units(cohort, stored, label)
-    margin = max(edge_s, window_s / 2)
+    margin = border_margin(window_s, edge_s, borders)
     tables = []
     for recording, channels in units.groupby("recording", sort=False):
         file = stored[str(recording)]
@@ -74,11 +80,10 @@ def event_contexts(
             found = released_detections(cohort, str(recording))
             found = found[found["detector"].isin(detectors) & found["channel"].isin(names.index)]
         events = _combined(found, overlaps)
-        middle = events["onset"] + events["duration"] / 2
-        inside = (middle >= margin) & (middle <= file.duration - margin)
-        table = pd.DataFrame({"unit_id": events["channel"].map(names), "start": middle - window_s / 2})
+        starts = context_starts(events, file, window_s, margin, borders)
+        table = pd.DataFrame({"unit_id": events["channel"].map(names), "start": starts})
         table["row"] = events["channel"].map({name: i for i, name in enumerate(file.ch_names)})
-        tables.append(table[inside].assign(recording=recording))
+        tables.append(table[starts.notna()].assign(recording=recording))
     windows = pd.concat(tables, ignore_index=True)
     if windows.empty:
         raise BenchError(f"{cohort.root}: no event in {len(tables)} recordings: choose other detectors")
@@ -90,6 +95,26 @@ def event_contexts(
     windows = windows.assign(use="evaluate", duration=window_s)
     windows.insert(0, "sample_id", windows["unit_id"] + "#" + windows.groupby("unit_id").cumcount().astype(str))
     return units.drop(columns=["raw_name", "type"]), windows
+
+
+def border_margin(window_s: float, edge_s: float, borders: str) -> float:
+    """Seconds at either end of a recording whose events do not count; 0 where contexts are shifted."""
+    if borders == "shifted":
+        if window_s != CONTEXT_SECONDS:
+            raise BenchError(f"task.window_s={window_s:g}: task.samples.borders=shifted shifts {CONTEXT_SECONDS:g} s")
+        return 0.0
+    return max(edge_s, window_s / 2)
+
+
+def context_starts(events: pd.DataFrame, file: Stored, window_s: float, margin: float, borders: str) -> pd.Series:
+    """Start of each event's context in seconds, NaN where the event does not count; see `border_margin`."""
+    if borders == "shifted":
+        first = (events["onset"] * file.sfreq).round().astype("int64")
+        stop = ((events["onset"] + events["duration"]) * file.sfreq).round().astype("int64")
+        samples = pd.DataFrame({"start": first, "end": stop})
+        return event_windows(samples, file.n_times, file.sfreq, compat="reference")["context_start"] / file.sfreq
+    middle = events["onset"] + events["duration"] / 2
+    return (middle - window_s / 2).where(middle.between(margin, file.duration - margin))
 
 
 def stored_events(

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from omni_bench.errors import BenchError
 from omni_bench.files import renamed, write_atomically
 from omni_bench.inference.model_card import model_card
 from omni_bench.inference.trained import EXPORTED, SUMS, Trained, sums
@@ -38,10 +39,15 @@ def publish(trained: Trained, folder: Path, offline: bool = False) -> list[Path]
     Raises
     ------
     BenchError
-        The weights do not fit the run's network.
+        The weights do not fit the run's network, or are an estimator of scikit-learn.
     """
     from safetensors.torch import save
 
+    if trained.weights.suffix == ".skops":
+        raise BenchError(
+            f"checkpoint={trained.source}: an estimator of scikit-learn is no safetensors: share the run's directory, which "
+            "omni_bench.predict takes as it is"
+        )
     window = trained.window
     n_chans = 1 if window["ch_names"] is None else len(window["ch_names"])
     cfg = trained.config_for(offline=offline)

@@ -15,7 +15,7 @@ from omni_bench.data.preprocess import Preprocessing
 from omni_bench.data.samples import window_starts
 from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
-from omni_bench.hfo.contexts import stored_events
+from omni_bench.hfo.contexts import border_margin, context_starts, stored_events
 from omni_bench.inference.trained import Trained
 from omni_bench.steps import data_of, learner_of, plain
 
@@ -97,9 +97,10 @@ def score(trained: Trained, cohort: Cohort, settings: DictConfig, folder: Path) 
         memory_mb=settings.trainer.memory_mb,
     )
     prepared, stored = _long_enough(prepared, stored, task, settings.on_error)
-    margin = max(task.edge_s, task.window_s / 2)
+    borders = task.samples.get("borders") or "left_out"
+    margin = border_margin(task.window_s, task.edge_s, borders)
     if kind == "event":
-        windows = _event_windows(prepared, stored, task, margin)
+        windows = _event_windows(prepared, stored, task, margin, borders)
     else:
         windows = _windows(prepared, stored, task, kind, settings.windows)
     predictions = _predict(cfg, windows, stored, folder)
@@ -171,19 +172,21 @@ def _onsets(cohort: Cohort, recording: str, last: float) -> np.ndarray:
     return own[inside].to_numpy(dtype=float)
 
 
-def _event_windows(cohort: Cohort, stored: Mapping[str, Stored], task: DictConfig, margin: float) -> pd.DataFrame:
-    """The context of every HFO whose context lies in its recording."""
+def _event_windows(
+    cohort: Cohort, stored: Mapping[str, Stored], task: DictConfig, margin: float, borders: str
+) -> pd.DataFrame:
+    """The context of every HFO that counts, by the border rule of the training run."""
     samples = task.samples
     tables = []
     for name, file in stored.items():
         good = _good(cohort, name)
         detectors = samples.get("detectors") or DETECTORS
         events = stored_events(file, good.index.tolist(), detectors, samples.get("overlaps") or "merged")
-        middle = events["onset"] + events["duration"] / 2
+        starts = context_starts(events, file, task.window_s, margin, borders)
         table = pd.DataFrame({"channel": events["channel"].map(good), "onset": events["onset"]})
         table["row"] = table["channel"].map(_rows(file, good))
-        table = table.assign(lasts=events["duration"], start=middle - task.window_s / 2, duration=task.window_s)
-        tables.append(table[middle.between(margin, file.duration - margin)].assign(recording=name))
+        table = table.assign(lasts=events["duration"], start=starts, duration=task.window_s)
+        tables.append(table[starts.notna()].assign(recording=name))
     return _named(pd.concat(tables, ignore_index=True), stored)
 
 

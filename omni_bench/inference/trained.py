@@ -175,14 +175,20 @@ def _targets(node: Any) -> Iterator[Any]:
 
 
 def _check_target(target: Any, where: str) -> None:
-    """Raise BenchError unless a target is a network, learner or optimizer, or a function of a ``net``, where it is defined."""
+    """Raise BenchError unless a target is what a run is made of, or a function of a ``net``, where it is defined."""
     module, _, name = str(target).rpartition(".")
-    if module == "torch.optim" or module.startswith(OURS):
+    if module == "torch.optim" or module.startswith((*OURS, "sklearn.")):
         try:
             found = getattr(import_module(module), name, None)
         except ImportError:
             found = None
+        if module.startswith("sklearn."):
+            from sklearn.base import ClassifierMixin
+
+            found = found if isinstance(found, type) and issubclass(found, ClassifierMixin) else None
         known = isinstance(found, type) or (callable(found) and next(iter(signature(found).parameters), "") == "net")
         if known and found.__module__.startswith(module):
             return
-    raise BenchError(f"{where}._target_: {target} is no network, learner or optimizer of omni_bench: not loaded")
+    raise BenchError(
+        f"{where}._target_: {target} is no network, learner or optimizer of omni_bench, nor a classifier: not loaded"
+    )

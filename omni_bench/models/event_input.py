@@ -4,6 +4,8 @@ Event networks receive the context around an event, `(batch, 1, n_times)` µV, b
 classify is the central 570 ms (Omni-iEEG, arXiv 2602.16072, section 4.1: midpoint ± 285 ms).
 """
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from scipy import ndimage
@@ -12,6 +14,7 @@ from torch.nn import functional
 
 from omni_bench.models.requirements import require_n_times, require_sfreq
 from omni_bench.signal import MorletMap, min_max
+from omni_bench.signal.morlet import CYCLES, REACH
 
 HALF_WIDTH = 0.285
 """Seconds on either side of the event's midpoint that a network sees."""
@@ -27,6 +30,32 @@ def centre(network: str, n_times: int, sfreq: float, half_width: float = HALF_WI
     return slice(n_times // 2 - half, n_times // 2 + half)
 
 
+class OctaveMap(nn.Module):
+    """`MorletMap` of a short piece, an octave of rows at a time.
+
+    A high row looks a few hundredths of a second beyond the piece, the lowest two seconds: each octave takes the FFT that
+    its own rows need. Rows that the Nyquist frequency cuts off need the published length (4001 samples, a prime, for 2 s at
+    1000 Hz) and stand alone.
+    """
+
+    def __init__(self, n_times: int, sfreq: float, n_freqs: int, fmin: float, fmax: float, keep: slice) -> None:
+        super().__init__()
+        freqs = np.linspace(fmax, fmin, n_freqs)
+        whole = sfreq / 2 / (1 + REACH / (2 * np.pi * CYCLES))
+        octave = np.where(freqs > whole, -1, np.floor(np.log2(freqs / fmin)))
+        starts = [0, *(np.flatnonzero(np.diff(octave)) + 1).tolist(), n_freqs]
+        self.rows = [slice(start, stop) for start, stop in pairwise(starts)]
+        bands = [(freqs[rows][-1], freqs[rows][0], rows.stop - rows.start) for rows in self.rows]
+        self.maps = nn.ModuleList(MorletMap(n_times, sfreq, n, low, high, keep) for low, high, n in bands)
+        self.shape = (n_freqs, keep.stop - keep.start)
+
+    def forward(self, x: Tensor) -> Tensor:
+        amplitude = x.new_empty(*x.shape[:-1], *self.shape)
+        for rows, transform in zip(self.rows, self.maps, strict=True):
+            transform(x, out=amplitude[..., rows, :])
+        return amplitude
+
+
 class EventImage(nn.Module):
     """Min–max image of the central `2 · half_width` s: Morlet amplitude over the whole context, cropped, resized.
 
@@ -37,7 +66,7 @@ class EventImage(nn.Module):
         super().__init__()
         require_sfreq(network, sfreq, 600)
         self.centre = centre(network, n_times, sfreq, half_width)
-        self.map = MorletMap(n_times, sfreq, n_freqs=SIZE, fmin=10, fmax=300, keep=self.centre)
+        self.map = OctaveMap(n_times, sfreq, n_freqs=SIZE, fmin=10, fmax=300, keep=self.centre)
 
     def forward(self, x: Tensor) -> Tensor:
         return min_max(functional.interpolate(self.map(x), (SIZE, SIZE), mode="bilinear"))
@@ -96,7 +125,7 @@ class EHFOImage(nn.Module):
         super().__init__()
         require_sfreq(network, sfreq, 1000)
         self.second = centre(network, n_times, sfreq, 0.5)
-        self.map = MorletMap(n_times, sfreq, n_freqs=512, fmin=10, fmax=500)
+        self.map = OctaveMap(n_times, sfreq, n_freqs=512, fmin=10, fmax=500, keep=self.second)
         self.shorten_time = Shorten(self.second.stop - self.second.start)
         self.shorten_freqs = Shorten(512)
         pixels = Shorten(self.CANVAS)(torch.eye(self.CANVAS))
@@ -106,7 +135,7 @@ class EHFOImage(nn.Module):
     def planes(self, x: Tensor) -> Tensor:
         """The three planes before scaling."""
         second = x[:, 0, self.second]
-        spectrum = self.shorten_time(self.shorten_freqs(self.map(x[:, 0])[..., self.second].mT).mT)
+        spectrum = self.shorten_time(self.shorten_freqs(self.map(x[:, 0]).mT).mT)
         low, high = second.amin(dim=-1, keepdim=True), second.amax(dim=-1, keepdim=True)
         column = ((self.CANVAS - 11) * (second - low) / torch.where(high > low, high - low, 1)).long() + 5
         line = self.shorten_time(self.strokes[column].mT).mT

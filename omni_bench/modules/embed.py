@@ -17,7 +17,6 @@ from filelock import FileLock
 from numpy.typing import NDArray
 from rich.progress import track
 from torch import nn
-from torch.utils.data import DataLoader
 
 from omni_bench.config import file_sha256
 from omni_bench.data.datamodule import WindowDataModule
@@ -138,12 +137,9 @@ class Embedder:
         if windows.empty:
             return
         net, autocast = self.net.to(device), torch.autocast(device.type, self.dtype) if self.dtype else nullcontext()
-        batches = DataLoader(
-            data.dataset(windows), batch_size=data.eval_batch_size, num_workers=data.num_workers, shuffle=False
-        )
         rows: list[NDArray[np.int64]] = []
         parts: list[NDArray[np.float32]] = []
-        for x, _, i in track(batches, "embedding windows", transient=True):
+        for x, _, i in track(data.sequential(windows), "embedding windows", transient=True):
             with autocast:
                 parts.append(net.embed(x.to(device)).float().cpu().numpy())  # type: ignore[operator]
             rows.append(i.numpy())

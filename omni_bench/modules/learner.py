@@ -27,6 +27,7 @@ from omni_bench.memory import return_large_blocks
 from omni_bench.models.weights import LoadReport
 from omni_bench.modules.checkpoints import AtomicCheckpointIO, LastCheckpoint, best_checkpoint
 from omni_bench.modules.classifier import Classifier
+from omni_bench.modules.clock import StepClock
 from omni_bench.modules.ranks import in_rank
 from omni_bench.modules.regressor import Regressor
 from omni_bench.modules.supervised import Supervised
@@ -102,7 +103,9 @@ class LightningLearner:
         self.folder, self.card = folder, trainer
         checkpoints = folder / "checkpoints"
         self.best, self.last = checkpoints / "best.ckpt", checkpoints / "last.ckpt"
+        self.clock = StepClock()
         callbacks: list[Callback] = [
+            self.clock,
             best_checkpoint(checkpoints, monitor),
             LastCheckpoint(self.last, trainer["checkpoint_every"]),
         ]

@@ -1,7 +1,7 @@
 """Linear probe: a frozen backbone embeds every window once, then only the final layer trains."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,9 @@ class EmbeddedWindows(Dataset[tuple[Tensor, Tensor, int]]):
 
     def __getitem__(self, i: int) -> tuple[Tensor, Tensor, int]:
         return self.embeddings[np.array([i])][0], self.labels[i], i
+
+    def __getitems__(self, positions: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+        return self.embeddings[np.asarray(positions)], self.labels[positions], torch.tensor(positions)
 
 
 def load_trained(net: nn.Module, card: Mapping[str, Any], checkpoint: Path, offline: bool = False) -> dict[str, Any]:

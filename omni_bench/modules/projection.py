@@ -10,6 +10,8 @@ from omni_bench.modules.probe import EmbeddedDataModule
 
 MOST_WINDOWS, MOST_NUMBERS = 2000, 2**25
 """Windows that a picture still shows, and numbers that are held in memory for it."""
+NEIGHBOURS = 15
+"""Of UMAP, its own default; no more windows than these have no neighbourhoods to keep."""
 
 
 def projection_of(data: EmbeddedDataModule, seed: int) -> pd.DataFrame:
@@ -29,7 +31,11 @@ def projection_of(data: EmbeddedDataModule, seed: int) -> pd.DataFrame:
 
 
 def project(x: NDArray[np.float32], seed: int) -> pd.DataFrame:
-    """Standardised features ``(n, d)`` on their first two principal components, and by UMAP where it is installed."""
+    """Standardised features ``(n, d)`` on their first two principal components, and by UMAP where it is installed.
+
+    Fewer than 3 windows or features have neither, up to `NEIGHBOURS` windows no UMAP (McInnes et al. 2018,
+    arXiv 1802.03426).
+    """
     from sklearn.decomposition import PCA
 
     scale = x.std(axis=0)
@@ -38,8 +44,8 @@ def project(x: NDArray[np.float32], seed: int) -> pd.DataFrame:
         return pd.DataFrame(index=range(len(z)))
     components = PCA(2, svd_solver="randomized", random_state=seed).fit_transform(z)
     table = pd.DataFrame(components, columns=["PCA_1", "PCA_2"])
-    if find_spec("umap"):
+    if len(z) > NEIGHBOURS and find_spec("umap"):
         from umap import UMAP
 
-        table[["UMAP_1", "UMAP_2"]] = UMAP(random_state=seed).fit_transform(z)
+        table[["UMAP_1", "UMAP_2"]] = UMAP(n_neighbors=NEIGHBOURS, random_state=seed, n_jobs=1).fit_transform(z)
     return table

@@ -76,7 +76,7 @@ def common_levels(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def adaptation_charts(boards: list[Board]) -> Iterator[Chart]:
-    """Ranks of linear probes against ranks of fine-tuned models, per protocol, over the same tasks and models."""
+    """Ranks of linear probes against ranks of fine-tuned models, per protocol, over the cells that both have."""
     found = {(board.protocol, board.ranked, board.adaptation): board for board in boards}
     for (protocol, ranked, adaptation), board in found.items():
         other = found.get((protocol, ranked, LEARNED[1]))
@@ -84,9 +84,11 @@ def adaptation_charts(boards: list[Board]) -> Iterator[Chart]:
             continue
         rows = board.scores.index.intersection(other.scores.index)
         models = [name for name in board.scores if name in other.scores and not name.endswith(")")]
+        scores = [side.scores.loc[rows, models] for side in (board, other)]
+        both = scores[0].notna() & scores[1].notna()
         pair = {
-            name: replace(side, scores=side.scores.loc[rows, models]).ranks().mean()
-            for name, side in zip(LEARNED, (board, other), strict=True)
+            name: replace(side, scores=known.where(both)).ranks().mean()
+            for name, side, known in zip(LEARNED, (board, other), scores, strict=True)
         }
         table = pd.DataFrame(pair).dropna()
         if len(table) > 1:

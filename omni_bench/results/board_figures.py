@@ -216,7 +216,8 @@ def level_curves(name: str, title: str, xlabel: str, table: pd.DataFrame) -> Cha
     axes.set_xticks(table.index, [f"{level:g}" for level in table.index])
     axes.grid(lw=0.6)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
-    ends = ", ".join(f"{model} {line.iloc[0]:.3f} to {line.iloc[-1]:.3f}" for model, line in table.items())
+    lines = {model: line.dropna() for model, line in table.items()}
+    ends = ", ".join(f"{model} {line.iloc[0]:.3f} to {line.iloc[-1]:.3f}" for model, line in lines.items())
     alt = f"{title}: from {xlabel} {table.index[0]:g} to {table.index[-1]:g}. {ends}"
     return Chart(name, title, alt, "Mean over the tasks that every model has at every level.", figure, table)
 
@@ -239,7 +240,7 @@ def adaptation_ranks(name: str, table: pd.DataFrame) -> Chart:
     rows = "; ".join(f"{model} {row[across]:.2f} and {row[up]:.2f}" for model, row in table.iterrows())
     alt = f"Average ranks under {across} and {up}. {rows}"
     caption = (
-        "Ranks over the tasks that both have; below the dotted line a model gains by the adaptation on the vertical."
+        "Ranks over the cells that both have; below the dotted line a model gains by the adaptation on the vertical."
     )
     return Chart(name, "Ranks by adaptation", alt, caption, figure, table.rename_axis("model"))
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from omni_bench.results.collect import COSTS
 from omni_bench.results.marks import UNTRAINED
 from omni_bench.results.ranks import RULES, dataset_ranks
 
 CELL = ["task", "dataset", "protocol", "adaptation", "model"]
+SPENT = ["parameters", *(name for names in COSTS.values() for name in names)]
 SHARED = ["family", "metric", "chance", "base_protocol", "level"]
 ALL = "all"
 
@@ -70,7 +72,8 @@ def cells_of(runs: pd.DataFrame, seeds: int) -> pd.DataFrame:
     -------
     One row per cell of `CELL` with `SHARED`; ``value``, the mean over seeds, and ``ci_low, ci_high``, the mean limits
     of the seeds' intervals (NaN where a seed has none); ``n_seeds, n``; ``marks`` and ``reasons`` (texts, empty =
-    none); ``overlap``; ``status``: ``ranked``, ``apart`` (a mark disqualifies), ``skipped`` (overlap, or no value).
+    none); ``overlap``; ``status``: ``ranked``, ``apart`` (a mark disqualifies), ``skipped`` (overlap, or no value);
+    ``parameters`` and the names of `COSTS`, means over the seeds.
     """
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for run in runs.sort_values(["finished", "config_hash"], kind="stable").to_dict("records"):
@@ -107,6 +110,7 @@ def _cell(key: tuple[str, ...], runs: list[dict[str, Any]], seeds: int) -> dict[
         "reasons": ". ".join(reasons),
         "overlap": overlap,
         "status": "skipped" if overlap or np.isnan(means["value"]) else "apart" if apart else "ranked",
+        **{name: float(np.mean([run[name] for run in kept])) for name in SPENT},
     }
 
 

@@ -25,6 +25,10 @@ SWEPT = (*LEVELS, "held_out")
 """Options that are part of a protocol's name on the board whatever their value."""
 
 
+COSTS = {"timing": ("step_s", "fit_s", "samples_per_s"), "memory": ("peak_rss_mb", "peak_device_mb")}
+"""What a run cost, by the part of its record: seconds, windows predicted per second, MB."""
+
+
 @dataclass(frozen=True)
 class Results:
     """What lies below a folder of results.
@@ -41,12 +45,12 @@ class Results:
     left_out: list[str]
 
 
-def records_below(folder: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
-    """Every ``result.json`` below a folder with its content, None where it cannot be read; in the order of names."""
+def records_below(folder: Path, record_name: str = "result.json") -> Iterator[tuple[Path, dict[str, Any] | None]]:
+    """Every file of that name below a folder with its content, None where it cannot be read; in the order of names."""
     with os.scandir(folder) as entries:
         found = sorted((entry.name, entry.is_dir()) for entry in entries)
-    if ("result.json", False) in found:
-        file = folder / "result.json"
+    if (record_name, False) in found:
+        file = folder / record_name
         try:
             record = json.loads(file.read_bytes(), parse_constant=float)
         except (OSError, ValueError):
@@ -55,7 +59,7 @@ def records_below(folder: Path) -> Iterator[tuple[Path, dict[str, Any] | None]]:
         return
     for name, is_folder in found:
         if is_folder:
-            yield from records_below(folder / name)
+            yield from records_below(folder / name, record_name)
 
 
 def read_results(folder: Path) -> Results:
@@ -99,7 +103,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
     ``family``, ``metric``, ``chance``, ``model``, ``protocol`` (with the options it was run under), ``base_protocol``,
     ``level`` (value of one of `LEVELS`, NaN = none), ``adaptation``, ``seed``, ``value``,
     ``ci_low``, ``ci_high``, ``n``, ``overlap``, ``marks`` (tuple of `Mark`), ``finished``, ``config_hash``,
-    ``experiment``.
+    ``experiment``, ``parameters`` and the names of `COSTS` (NaN = not recorded).
     """
     card = _card("task", record["task"])
     options = record.get("options") or {}
@@ -127,6 +131,8 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "finished": record.get("finished") or "",
         "config_hash": record["config_hash"],
         "experiment": record.get("experiment"),
+        "parameters": _number(record.get("parameters")),
+        **{name: _number((record.get(part) or {}).get(name)) for part, names in COSTS.items() for name in names},
     }
 
 

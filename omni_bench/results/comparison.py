@@ -1,7 +1,7 @@
 """Our results beside the published tables: ours, published, difference, interval, and why a cell has no value of ours."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from omni_bench.explain import near
 from omni_bench.results.collect import records_below
 from omni_bench.results.marks import marks_of
 from omni_bench.results.published import read_published
+from omni_bench.results.record import STUDY_FILE
 
 REGION = {
     "precision": "precision_macro",
@@ -41,6 +42,11 @@ MODELS = {
 }
 """Models of the Omni-iEEG paper by our names; OmniEEG-Bench's are ours in small letters."""
 
+OF_PERSONS = (
+    "Intervals: 95 %, bootstrap of persons, limits averaged over seeds; they hold the uncertainty of our test persons and "
+    "none of the paper's."
+)
+
 Row = Mapping[str, Any]
 
 
@@ -63,7 +69,11 @@ class PublishedTable:
     absent
         Row → why it has no run where it has none; empty = it was not run.
     caveat
-        Row, printed column → what to know of the printed number.
+        Row, printed column → what to know of the two numbers.
+    intervals
+        What our intervals are.
+    study
+        Whether studies (``study.json``) answer it in place of runs.
     """
 
     source: str
@@ -73,6 +83,8 @@ class PublishedTable:
     wanted: Callable[[Row], dict[str, Any]]
     absent: Callable[[Row], str] = field(default=lambda row: "")
     caveat: Callable[[Row, str], str] = field(default=lambda row, column: "")
+    intervals: str = OF_PERSONS
+    study: bool = False
 
 
 def published_table(experiment: str) -> PublishedTable:
@@ -103,7 +115,7 @@ def compare(experiment: str, results: Path) -> pd.DataFrame:
     table = published_table(experiment)
     if not results.is_dir():
         raise BenchError(f"results={results}: no such folder: name the output_dir of runs")
-    records = [record for _, record in records_below(results) if record and record.get("status") == "completed"]
+    records = list(_study_rows(results) if table.study else _completed(results))
     rows = []
     for row in table.rows.to_dict("records"):
         runs = _runs(records, table.wanted(row))
@@ -122,6 +134,18 @@ def compare(experiment: str, results: Path) -> pd.DataFrame:
     inside = cells["published"].between(cells["ci_low"], cells["ci_high"])
     cells.insert(7, "inside", inside.astype("boolean").where(known))
     return cells
+
+
+def _completed(results: Path, record_name: str = "result.json") -> Iterator[dict[str, Any]]:
+    for _, record in records_below(results, record_name):
+        if record and record.get("status") == "completed":
+            yield record
+
+
+def _study_rows(results: Path) -> Iterator[dict[str, Any]]:
+    """A record for every row of every finished study."""
+    for record in _completed(results, STUDY_FILE):
+        yield from (record | row for row in record["rows"])
 
 
 def _runs(records: list[dict[str, Any]], wanted: dict[str, Any]) -> list[dict[str, Any]]:
@@ -253,6 +277,26 @@ def _vigilance() -> PublishedTable:
     )
 
 
+def _study(
+    name: str, labels: list[str], metrics: Sequence[str], intervals: str, caveat: str = ""
+) -> Callable[[], PublishedTable]:
+    """Figures that the text of Omni-iEEG prints of a study; ``labels`` name its rows and are what a study's row is found by."""
+
+    def table() -> PublishedTable:
+        return PublishedTable(
+            f"Omni-iEEG (arXiv 2602.16072), {name} study",
+            read_published(f"omni_ieeg_{name}"),
+            labels,
+            dict(zip(metrics, metrics, strict=True)),
+            lambda row: {"experiment": f"omni_ieeg/{name}", "options": {label: row[label] for label in labels}},
+            caveat=lambda row, column: caveat,
+            intervals=intervals,
+            study=True,
+        )
+
+    return table
+
+
 TABLES: dict[str, Callable[[], PublishedTable]] = {
     "omni_ieeg/table4": _ieeg("table4", ["model"], {k: v for k, v in REGION.items() if k != "specificity"}, "events"),
     "omni_ieeg/table5": _ieeg("table5", ["group", "model"], OUTCOME, sfreq=1000, min_test_s=0),
@@ -273,6 +317,25 @@ TABLES: dict[str, Callable[[], PublishedTable]] = {
         "table12", ["model"], OUTCOME, other_models={"TimeConv-CNN": "timeconv_cnn_250hz"}, sfreq=500
     ),
     "omni_ieeg/table13": _ieeg("table13", ["model"], OUTCOME, sfreq=1000, min_test_s=0),
+    "omni_ieeg/permutation": _study(
+        "permutation",
+        ["permute"],
+        ["p", "homogeneity", "n_windows", "n_permutations"],
+        "Interval of p: 95 %, Clopper and Pearson; what more permutations could change, and nothing of other patients.",
+    ),
+    "omni_ieeg/hearable": _study(
+        "hearable",
+        ["name"],
+        ["top1_soz", "top1_preserved", "top5_soz", "top5_preserved", "n_soz", "n_preserved"],
+        "No intervals: the windows are of one patient.",
+        "ours by an Audio Spectrogram Transformer, theirs by YAMNet",
+    ),
+    "omni_ieeg/shap": _study(
+        "shap",
+        ["low", "high"],
+        ["importance_rank", "importance_share"],
+        "No intervals: the windows are of one finished run.",
+    ),
     "omni_eegbench/leaderboard": _scalp(5, "cross_subject", "linear_probe"),
     "omni_eegbench/multi_subject": _scalp(6, "multi_subject", "linear_probe"),
     "omni_eegbench/finetune": _scalp(7, "cross_subject", "full_finetune"),

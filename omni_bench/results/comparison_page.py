@@ -14,6 +14,9 @@ from omni_bench.results.page import environment, metric_name, number
 HEAD = ["row", "metric", "ours", "95 % interval", "published", "difference", "published in interval", "remark"]
 NUMERIC = [False, False, True, True, True, True, False, False]
 
+COUNTED = ("n_", "top", "importance_rank")
+"""How metrics begin that count something."""
+
 
 def write_comparison(experiment: str, cells: pd.DataFrame, to: Path) -> list[Path]:
     """Write a comparison (of `comparison.compare`) as ``<experiment>.html, .md, .tex, .csv``.
@@ -22,14 +25,11 @@ def write_comparison(experiment: str, cells: pd.DataFrame, to: Path) -> list[Pat
     -------
     The files, the page first.
     """
-    source = published_table(experiment).source
+    table = published_table(experiment)
     rows = comparison_rows(cells)
     n_ours = int(cells["ours"].notna().sum())
-    title = f"{experiment}: ours beside {source}"
-    summary = (
-        f"{n_ours} of {len(cells)} printed cells have a value of ours. Intervals: 95 %, bootstrap of persons, "
-        "limits averaged over seeds; they hold the uncertainty of our test persons and none of the paper's."
-    )
+    title = f"{experiment}: ours beside {table.source}"
+    summary = f"{n_ours} of {len(cells)} cells have a value of ours. {table.intervals}"
     page = (
         environment()
         .get_template("comparison.html")
@@ -60,10 +60,15 @@ def comparison_rows(cells: pd.DataFrame) -> list[list[str]]:
 
 
 def _texts(cell: dict[str, Any]) -> list[str]:
+    text = _count if cell["metric"].startswith(COUNTED) else number
     interval = f"{number(cell['ci_low'])} to {number(cell['ci_high'])}" if cell["ci_low"] == cell["ci_low"] else ""
     inside = "" if pd.isna(cell["inside"]) else "yes" if cell["inside"] else "no"
-    values = [number(cell[name]) for name in ("published", "difference")]
+    ours, *values = [text(cell[name]) for name in ("ours", "published", "difference")]
     # on which data it ran comes before everything that is said of it
     data = f"{cell['dataset']}, {cell['n_seeds']:g} seeds" if isinstance(cell["dataset"], str) else ""
     remark = "; ".join(filter(None, [data, cell["remark"]]))
-    return [cell["row"], metric_name(cell["metric"]), number(cell["ours"]), interval, *values, inside, remark]
+    return [cell["row"], metric_name(cell["metric"]), ours, interval, *values, inside, remark]
+
+
+def _count(value: float) -> str:
+    return number(value).removesuffix(".000")

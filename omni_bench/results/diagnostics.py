@@ -1,18 +1,21 @@
 """Pictures of how a run's probabilities, channels and embeddings look: calibration, scalp maps, projections."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from omni_bench.results.figures import COLOURS, INK, MUTED, PAPER, SHADE, quiet
+from omni_bench.results.figures import COLOURS, INK, LEGIBLE_CLASSES, MUTED, PAPER, SHADE, quiet
 
 BANDS = {"delta": (1, 4), "theta": (4, 8), "alpha": (8, 13), "beta": (13, 30)}
 """Hz, half-open."""
 FEW_ELECTRODES = 8
 """Electrodes below which a map of the scalp is mostly interpolation."""
 MARKERS = "os^DvPX*"
+LEGEND_ROWS = 16
+"""Names that stand below each other beside a picture."""
 
 
 @quiet
@@ -111,28 +114,34 @@ def scalp_maps(powers: Mapping[str, pd.DataFrame]) -> Figure | None:
 def projection(table: pd.DataFrame, methods: Sequence[str], classes: Sequence[str]) -> Figure:
     """Embeddings of test windows in two dimensions, one panel per method, a colour per class.
 
+    More than `LEGIBLE_CLASSES` are coloured by their place among the classes, and only some of them are named.
+
     Parameters
     ----------
     table
         ``label`` (index into `classes`, or a number, NA = unscored) and ``<method>_1, <method>_2``.
     """
-    figure = Figure(figsize=(4.6 * len(methods) + 1.2, 4.2), layout="constrained")
-    for axes, method in zip(figure.subplots(1, len(methods), squeeze=False)[0], methods, strict=True):
-        for i, name in enumerate(classes):
-            part = table[table["label"] == i]
-            axes.plot(
-                part[f"{method}_1"],
-                part[f"{method}_2"],
-                MARKERS[i // 6 % len(MARKERS)],
-                color=COLOURS[i % 6],
-                ms=4,
-                alpha=0.7,
-                mec="none",
-                label=name,
-                rasterized=len(table) > 2000,
-            )
+    n = len(classes)
+    n_columns = -(-n // LEGEND_ROWS) if n <= LEGIBLE_CLASSES else 1
+    beside = n_columns * (0.5 + 0.075 * max(len(name) for name in classes))
+    figure = Figure(figsize=(4.6 * len(methods) + beside, 4.2), layout="constrained")
+    panels = figure.subplots(1, len(methods), squeeze=False)[0]
+    for axes, method in zip(panels, methods, strict=True):
+        x, y = table[f"{method}_1"], table[f"{method}_2"]
+        dots: dict[str, Any] = {"alpha": 0.7, "rasterized": len(table) > 2000}
+        if n > LEGIBLE_CLASSES:
+            points = axes.scatter(x, y, 16, table["label"], cmap="turbo", vmin=0, vmax=n - 1, lw=0, **dots)
+        for i, name in enumerate(classes if n <= LEGIBLE_CLASSES else ()):
+            of_class = table["label"] == i
+            style = {"marker": MARKERS[i // 6 % len(MARKERS)], "color": COLOURS[i % 6], "ms": 4, "mec": "none"}
+            axes.plot(x[of_class], y[of_class], ls="", label=name, **style, **dots)
         axes.set(xlabel=f"{method} 1", ylabel=f"{method} 2")
         axes.set_xticks([])
         axes.set_yticks([])
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8)
+    if n > LEGIBLE_CLASSES:
+        named = range(0, n, -(-n // LEGEND_ROWS))
+        bar = figure.colorbar(points, ax=panels, pad=0.01, aspect=30)
+        bar.set_ticks(named, labels=[classes[i] for i in named])
+    else:
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, ncols=n_columns)
     return figure

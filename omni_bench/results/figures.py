@@ -179,11 +179,14 @@ def _mark_operating_point(scores: pd.DataFrame, roc: Axes, pr: Axes) -> None:
 def confusion(counts: pd.DataFrame) -> Figure:
     """Confusion matrix, true classes in rows; a cell's shade is its share of the row.
 
-    With more than `LEGIBLE_CLASSES`, cells have no numbers and only some classes their name.
+    With more than `LEGIBLE_CLASSES`, a bar of shades stands for the cells' numbers and only some classes have their name.
     """
     n = len(counts)
     shown = min(n, LEGIBLE_CLASSES)
-    figure = Figure(figsize=(2.2 + 0.7 * shown, 0.9 + 0.45 * shown), layout="constrained")
+    numbered = n == shown
+    width, height = (0.7, 0.45) if n < 10 else (0.42, 0.3)
+    size = (2.2 + width * n, 0.9 + height * n) if numbered else (9.2, 8.2)
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots()
     values = counts.to_numpy(dtype=float)
     share = np.divide(
@@ -192,8 +195,12 @@ def confusion(counts: pd.DataFrame) -> Figure:
         out=np.zeros_like(values),
         where=values.sum(axis=1, keepdims=True) > 0,
     )
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
-    for row, column in np.ndindex(n, n) if n == shown else ():
+    shades = axes.imshow(
+        share, cmap="Blues", vmin=0, vmax=1.25 if numbered else 1, aspect="auto" if numbered else "equal"
+    )
+    if not numbered:
+        figure.colorbar(shades, ax=axes, label="share of the row", shrink=0.6, aspect=30)
+    for row, column in np.ndindex(n, n) if numbered else ():
         # cell text has the picture's colours, which no theme changes
         colour = "#ffffff" if share[row, column] > 0.6 else "#000000"
         axes.text(
@@ -206,7 +213,8 @@ def confusion(counts: pd.DataFrame) -> Figure:
             fontsize=9 if n < 10 else 6,
         )
     named = range(0, n, -(-n // shown))
-    axes.set_xticks(named, counts.columns[named], rotation=0 if n < 4 else 45, ha="center" if n < 4 else "right")
+    turned: Any = {} if n < 4 else {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(named, counts.columns[named], **turned)
     axes.set_yticks(named, counts.index[named])
     axes.set(xlabel="predicted", ylabel="true")
     axes.tick_params(length=0)

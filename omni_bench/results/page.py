@@ -25,6 +25,18 @@ NAMES = {
     "pearson": "Pearson's r",
     "rmse": "Root mean square error",
     "mae": "Mean absolute error",
+    "p": "p value",
+    "homogeneity": "Homogeneity",
+    "top1_soz": "Heard first, SOZ",
+    "top1_preserved": "Heard first, preserved",
+    "top5_soz": "Among the first five, SOZ",
+    "top5_preserved": "Among the first five, preserved",
+    "n_soz": "Windows, SOZ",
+    "n_preserved": "Windows, preserved",
+    "n_windows": "Windows",
+    "n_permutations": "Permutations",
+    "importance_rank": "Place among the bands",
+    "importance_share": "Share of the bands' importance",
 }
 HEADLINES = ("auc", "outcome_auc", "f1_macro", "balanced_accuracy", "r2", "pearson", "rmse")
 """Metrics that stand large at the top, as many as four of those that there are."""

@@ -17,6 +17,8 @@ from typing import Any
 from omni_bench.files import write_atomically
 
 SCHEMA = 1
+STUDY_FILE = "study.json"
+"""The record of a study, whose metrics stand in ``rows``."""
 PACKAGES = (
     "omni_bench",
     "torch",
@@ -47,12 +49,14 @@ class Record:
     ----------
     folder
         The run's directory.
+    name
+        Of the file.
     **identity
         Fields that are known at the start.
     """
 
-    def __init__(self, folder: Path, **identity: Any) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, name: str = "result.json", **identity: Any) -> None:
+        self.folder, self.name = folder, name
         self.fields: dict[str, Any] = {
             "schema": SCHEMA,
             "run_id": folder.name,
@@ -93,6 +97,12 @@ class Record:
         """Samples predicted per second, after the step ``predict``."""
         self.fields["timing"]["samples_per_s"] = round(n_samples / max(self.fields["timing"]["predict_s"], 1e-9), 1)
 
+    def step_time(self, learner: Any) -> None:
+        """Seconds of a training step, where a learner takes steps that can be timed."""
+        clock = getattr(learner, "clock", None)
+        if clock is not None and clock.n_steps:
+            self.fields["timing"]["step_s"] = round(clock.seconds / clock.n_steps, 5)
+
     def warn(self, line: str) -> None:
         """Keep a warning, once."""
         if line not in self.fields["warnings"]:
@@ -103,13 +113,17 @@ class Record:
         # ru_maxrss counts bytes on macOS and kB elsewhere
         unit = 2**20 if sys.platform == "darwin" else 2**10
         self.fields["memory"]["peak_rss_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            self.fields["device"] = torch.cuda.get_device_name()
+            self.fields["memory"]["peak_device_mb"] = round(torch.cuda.max_memory_allocated() / 2**20, 1)
         self.fields |= {"status": status, "finished": _now(), **fields}
         self.write()
         return self.fields
 
     def write(self) -> None:
         """Write the record as it stands."""
-        write_atomically(self.folder / "result.json", json.dumps(self.fields, indent=1, default=_plain) + "\n")
+        write_atomically(self.folder / self.name, json.dumps(self.fields, indent=1, default=_plain) + "\n")
 
 
 def metrics_table(metrics: dict[str, Any]) -> dict[str, dict[str, Any]]:

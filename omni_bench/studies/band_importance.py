@@ -8,6 +8,7 @@ logit; summed over the rows of a band and over time they say what the band adds 
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from omni_bench.modules.learner import load_network
 from omni_bench.results.figures import png, quiet
 from omni_bench.signal import min_max
 from omni_bench.steps import plain
+from omni_bench.studies.findings import Findings, Row, plain_metric
 from omni_bench.studies.windows import drawn, windows_of
 
 log = logging.getLogger(__name__)
@@ -35,7 +37,7 @@ BATCH_PIXELS = 1 << 24
 
 def band_importance(
     cfg: DictConfig, folder: Path, *, bands: Mapping[str, tuple[float, float]], n_windows: int, tolerance: float
-) -> pd.DataFrame:
+) -> Findings:
     """Attribute the logits of a finished run's test windows to bands.
 
     Writes ``windows.csv`` (one row per window), ``bands.csv`` (see `summary`) and ``bands.png``.
@@ -53,7 +55,7 @@ def band_importance(
 
     Returns
     -------
-    The table of bands.
+    The table of bands and a row for each.
 
     Raises
     ------
@@ -89,7 +91,13 @@ def band_importance(
     write_atomically(folder / "windows.csv", table.to_csv(index=False))
     write_atomically(folder / "bands.csv", found.to_csv(index=False))
     (folder / "bands.png").write_bytes(png(bands_figure(found)))
-    return found
+    return Findings(found, [_row(place, band) for place, band in enumerate(found.to_dict("records"), 1)])
+
+
+def _row(place: int, band: dict[str, Any]) -> Row:
+    metrics = {"importance_rank": place, "importance_share": band["share"]}
+    edges = {"low": band["low"], "high": band["high"]}
+    return Row(edges, {name: plain_metric(value, "window", band["n_windows"]) for name, value in metrics.items()})
 
 
 @torch.no_grad()

@@ -18,7 +18,9 @@ from omegaconf import DictConfig
 from rich.progress import track
 
 from omni_bench.errors import BenchError
+from omni_bench.evaluation.record import Metric
 from omni_bench.files import renamed, write_atomically
+from omni_bench.studies.findings import Findings, Row, plain_metric
 from omni_bench.studies.windows import Windows, windows_of
 
 AUDIO_SFREQ = 16_000
@@ -32,11 +34,12 @@ def hearable(
     folder: Path,
     *,
     classifier: str,
+    name: str,
     revision: str = "main",
     compression: int = 10,
     top: int = 5,
     n_wav: int = 5,
-) -> pd.DataFrame:
+) -> Findings:
     """Let a classifier of everyday sounds listen to every labelled window.
 
     Writes ``windows.csv`` (the ``top`` names per window), ``result.csv`` and up to ``n_wav`` WAV files of each kind of
@@ -48,6 +51,8 @@ def hearable(
         Of a region task, for its windows and labels.
     classifier, revision
         Of the hub, or a folder, in the layout of transformers.
+    name
+        What the findings' row counts, heard or not.
     compression
         How many times faster.
     top
@@ -88,7 +93,8 @@ def hearable(
     found = counts(table, columns)
     write_atomically(folder / "windows.csv", table.to_csv(index=False))
     write_atomically(folder / "result.csv", found.to_csv(index=False))
-    return found
+    row = Row({"name": name}, _metrics(found, table, name, names))
+    return Findings(found, [row], {"source": classifier, "pretrained": True})
 
 
 def sound(x: NDArray[np.floating], sfreq: float, compression: int) -> NDArray[np.float32]:
@@ -120,6 +126,18 @@ def counts(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     result["n_soz"], result["n_preserved"] = n["soz"], n["preserved"]
     share = result["top1_soz"] / max(n["soz"], 1) - result["top1_preserved"] / max(n["preserved"], 1)
     return result.assign(difference=share).sort_values("difference", ascending=False, kind="stable").reset_index()
+
+
+def _metrics(found: pd.DataFrame, table: pd.DataFrame, name: str, names: list[str]) -> dict[str, Metric]:
+    """Counts of one name: 0 where it was never heard, none where the classifier does not know it."""
+    counted = [column for column in found if column.startswith("top")]
+    of_name = found.set_index("name")[counted].reindex([name], fill_value=0).loc[name]
+    known = name in names
+    note = "" if known else f"the classifier has no class {name}"
+    heard = {column: plain_metric(n if known else np.nan, "window", len(table), note) for column, n in of_name.items()}
+    kinds = table["channel_is"].value_counts()
+    sizes = {f"n_{kind}": plain_metric(kinds.get(kind, 0), "window", len(table)) for kind in CHANNELS.values()}
+    return heard | sizes
 
 
 def _signals(windows: Windows, rows: pd.Index) -> Iterator[NDArray[np.float32]]:

@@ -51,9 +51,13 @@ CASES = {
         3,
         ("sub-1_ses-3", "FP1", 92.5, 3),
     ),
-    # runs of 5 s in 2 s, two per subject
+    # runs of 5 s in 2 s, two per subject; a tone on one plug is found on that plug only
     "broderick_cocktail": Case(
-        scalp_arrays.write_broderick, {0: 8, 1: 8}, 4, ("sub-Cocktail Party-3_run-2", "B1", 1, 3), WITHIN
+        scalp_arrays.write_broderick,
+        {0: 8, 1: 8},
+        4,
+        ("sub-Cocktail Party-3_run-2", "B1", 1, 3),
+        (*WITHIN, "task.preprocessing.channels=[]", "task.preprocessing.channel_policy=intersection"),
     ),
     "broderick_reverse": Case(scalp_arrays.write_broderick, {0: 12, 1: 8}, 4, ("", "", 0, 0), WITHIN),
     "shu_mi": Case(scalp_arrays.write_shu_mi, {0: 18, 1: 18}, 3, ("sub-002_ses-02", "C4", 8.5, 3)),

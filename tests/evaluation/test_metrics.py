@@ -122,6 +122,18 @@ def test_classification_averages_samples_and_leaves_out_what_it_cannot_score() -
         evaluate_classification(predictions, units, classes=["x"])
 
 
+@pytest.mark.filterwarnings("error::pandas.errors.PerformanceWarning")
+def test_scores_of_many_classes_come_in_one_piece() -> None:
+    classes = [f"c{k}" for k in range(160)]
+    unit = [str(k) for k in range(160)]
+    units = pd.DataFrame({"unit_id": unit, "person": unit, "split": "test", "label": range(160)})
+    columns = [f"prob_{name}" for name in classes]
+    predictions = pd.DataFrame(np.eye(160), columns=columns).assign(unit_id=unit)
+    scores = evaluate_classification(predictions, units, classes=classes, n_boot=0).scores
+    assert scores.columns.tolist() == [*units, *columns, "n_samples", "predicted"]
+    assert scores["predicted"].tolist() == scores["label"].tolist()
+
+
 def test_anatomy_takes_a_patients_channel_once() -> None:
     units = pd.DataFrame(
         {

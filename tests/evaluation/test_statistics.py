@@ -46,13 +46,14 @@ DEMSAR_RANKS = pd.DataFrame(
 )
 # AUC of C4.5+m minus AUC of C4.5 on the same datasets: Demšar (2006), Table 2
 DEMSAR_DIFFERENCES = [0.005, -0.008, 0.017, 0.033, 0.006, -0.005, 0.007, 0, 0.063, 0, 0.022, 0.047, 0.009, 0.021]
-# Ratings of 58 normal and 51 abnormal CT images: Hanley and McNeil (1982), Table I
+# CT images of 58 normal and 51 abnormal patients, rated 1 to 5: Hanley and McNeil (1982), Table I; Stata's data hanley
 HANLEY_NORMAL, HANLEY_ABNORMAL = [33, 6, 6, 11, 2], [3, 2, 2, 11, 33]
-# Extra hours of sleep of 10 patients: Student (1908), difference of the two drugs
+# Extra hours of sleep of 10 patients: Student (1908), second drug minus first; R's data sleep
 STUDENT = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
 
 
 def test_friedman_and_nemenyi_of_demsar() -> None:
+    """Demšar (2006), section 3.2.2: ranks, chi-square 9.28 (without correction for ties), CD 1.25 and at 0.10 1.12."""
     result = compare_ranks(-DEMSAR_RANKS)
     assert result.n_datasets == 14
     expected = {"C4.5": 3.143, "C4.5+m": 2.000, "C4.5+cf": 2.893, "C4.5+m+cf": 1.964}
@@ -93,10 +94,11 @@ def test_incomplete_datasets_are_left_out() -> None:
 
 
 def test_wilcoxon_of_demsar() -> None:
+    """Demšar (2006), section 3.1.3: R+ = 93, R- = 12, and z by the formula there."""
     plain = np.full(14, 0.5)
     pairs = compare_over_datasets(pd.DataFrame({"C4.5+m": plain + DEMSAR_DIFFERENCES, "C4.5": plain}).round(3))
     row = pairs.iloc[0]
-    # R+ = 93 and R- = 12; z = (12 - 14 * 15 / 4) / sqrt(14 * 15 * 29 / 24), without correction for ties
+    # (12 - 14 * 15 / 4) / sqrt(14 * 15 * 29 / 24) = -2.54, without correction for ties
     assert row["rank_biserial"] == pytest.approx((93 - 12) / 105)
     assert row[["wins", "ties", "losses", "n_datasets"]].tolist() == [10, 2, 2, 14]
     assert row["p"] == pytest.approx(0.011, abs=0.003)
@@ -115,24 +117,28 @@ def test_wilcoxon_over_several_models() -> None:
 
 
 def test_p_value_from_an_interval() -> None:
-    # relative risk 0.81 (0.70 to 0.94): z = 2.80, two-sided p 0.005 (Altman and Bland 2011)
+    """The examples of Altman and Bland (2011, BMJ 343:d2090), which go from p to the interval, the other way round.
+
+    17 ± 15.56 percentage points: z 2.141, two-sided p 0.032. Relative risk 0.30, its logarithm -1.204 with the interval
+    -2.319 to -0.089: z 2.117, p 0.034.
+    """
     cells = pd.DataFrame(
         {
-            "dataset": ["d", "e", "f"],
+            "dataset": ["zinc", "pressure", "e", "f"],
             "model": "m",
-            "family": ["x", "x", "y"],
-            "value": [-np.log(0.81), 0.1, 0.4],
-            "ci_low": [-np.log(0.94), 0.1, np.nan],
-            "ci_high": [-np.log(0.70), 0.1, np.nan],
+            "family": ["x", "x", "x", "y"],
+            "value": [17, 1.204, 0.1, 0.4],
+            "ci_low": [17 - 15.56, 0.089, 0.1, np.nan],
+            "ci_high": [17 + 15.56, 2.319, 0.1, np.nan],
             "chance": 0.0,
         }
     )
     tested = interval_chance_tests(cells).set_index("dataset")
-    assert tested.loc["d", "z"] == pytest.approx(2.80, abs=0.005)
-    assert 2 * tested.loc["d", "p"] == pytest.approx(0.005, abs=5e-4)
-    assert tested["p_holm"].notna().tolist() == [True, False, False]
+    assert tested.loc[["zinc", "pressure"], "z"].tolist() == pytest.approx([2.141, 2.117], abs=1e-3)
+    assert (2 * tested.loc[["zinc", "pressure"], "p"]).tolist() == pytest.approx([0.032, 0.034], abs=5e-4)
+    assert tested["p_holm"].notna().tolist() == [True, True, False, False]
     shares = share_above_chance(interval_chance_tests(cells))
-    assert shares.loc["x"].tolist() == [2, 1, 0.5]
+    assert shares.loc["x"].tolist() == pytest.approx([3, 1, 2 / 3])
     assert shares.loc["y"].tolist() == [1, 1, 0]
 
 
@@ -146,12 +152,18 @@ def test_holm_by_hand() -> None:
     assert holm(p).tolist() == pytest.approx([0.03, 0.06, np.nan, 0.06, 0.02], nan_ok=True)
 
 
+def test_holm_of_demsar() -> None:
+    """Demšar (2006), end of section 3.2.2: of p = 0.016, 0.019, 0.607 the first two are rejected at 0.05."""
+    assert holm(pd.Series([0.607, 0.016, 0.019])).tolist() == pytest.approx([0.607, 0.048, 0.048])
+
+
 def replicates(cells: dict[tuple[str, str], list[float]], chance: float) -> pd.DataFrame:
     rows = [(dataset, model, "sleep", v, chance) for (dataset, model), values in cells.items() for v in values]
     return pd.DataFrame(rows, columns=["dataset", "model", "family", "value", "chance"])
 
 
 def test_chance_test_of_student() -> None:
+    """t = 4.0621 and two-sided p = 0.002833 on 9 degrees of freedom, as R's t.test prints of its data sleep."""
     cells = chance_tests(replicates({("drugs", "student"): STUDENT}, 0.0))
     assert cells.loc[0, "t"] == pytest.approx(4.0621, abs=1e-4)
     assert cells.loc[0, "p"] == pytest.approx(0.002833 / 2, abs=1e-6)
@@ -176,7 +188,7 @@ def test_share_above_chance_counts_untestable_cells() -> None:
 
 
 def test_delong_of_hanley_and_mcneil() -> None:
-    """Area 0.8932, standard error 0.0307, interval 0.83295 to 0.95339: Stata's manual, entry roctab."""
+    """Area 0.8932 (0.893 in the paper), standard error 0.0307, interval 0.83295 to 0.95339: Stata's manual, [R] roctab."""
     score = np.concatenate([np.repeat(range(5), HANLEY_NORMAL), np.repeat(range(5), HANLEY_ABNORMAL)])
     positive = np.arange(109) >= 58
     auc, covariance = delong_covariance(positive, score)

@@ -95,6 +95,24 @@ def test_rate_counts_the_time_in_which_events_can_be_counted(
     np.testing.assert_allclose(rates["total"] / rates["size"], [2 / (28 / 60), 0])
 
 
+def test_shifted_contexts_are_those_of_the_released_code(
+    recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path
+) -> None:
+    """All events count, in the whole time: those that start before 2 s or end after 28 s with the first or last 2 s."""
+    cohort, stored = recording
+    firsts = [10, 1990, 2000, 27_959, 27_961, 29_900]
+    write_detections(tmp_path, [("A1", first, first + 40, "ste") for first in firsts])
+    units, windows = event_contexts(
+        cohort, stored, **WINDOWS, detections="released", overlaps="kept", borders="shifted"
+    )
+    np.testing.assert_allclose(windows["start"], [0, 0, 1.02, 26.979, 28, 28])
+    assert units["duration"].tolist() == [30.0, 30.0]
+    _, left = event_contexts(cohort, stored, **WINDOWS, detections="released", overlaps="kept")
+    np.testing.assert_allclose(left["start"], [1.01, 1.02, 26.979, 26.981])
+    with pytest.raises(BenchError, match=r"window_s=3: task\.samples\.borders=shifted shifts 2 s"):
+        event_contexts(cohort, stored, **WINDOWS | {"window_s": 3.0}, detections="released", borders="shifted")
+
+
 def test_no_event_at_all_and_unknown_rules_are_clear(
     recording: tuple[Cohort, dict[str, Stored]], tmp_path: Path
 ) -> None:

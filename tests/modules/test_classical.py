@@ -5,14 +5,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from skops.io import dump
 
+from omni_bench.config import checkpoint_file, file_sha256
 from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.data.store import write_store
 from omni_bench.errors import BenchError
 from omni_bench.models.estimator import FeatureEstimator
-from omni_bench.modules.classical import ClassicalLearner
+from omni_bench.modules.classical import ClassicalLearner, load_estimator
 
 N_CHANNELS, N_TIMES, SFREQ = 90, 2000, 500.0
 
@@ -62,6 +67,40 @@ def test_the_estimators_own_chance_takes_the_runs_seed() -> None:
     net = FeatureEstimator(1, 2, N_TIMES, SFREQ, estimator=HistGradientBoostingClassifier())
     ClassicalLearner(net, classes=["a", "b"], seed=7)
     assert net.estimator.random_state == 7
+
+
+@pytest.mark.parametrize(
+    ("estimator", "other"),
+    [
+        (LogisticRegression(max_iter=500), HistGradientBoostingClassifier()),
+        (HistGradientBoostingClassifier(max_iter=20, min_samples_leaf=2), LogisticRegression()),
+    ],
+)
+def test_a_kept_estimator_predicts_the_same(tmp_path: Path, estimator: object, other: object) -> None:
+    data = data_of(tmp_path)
+    net = FeatureEstimator(1, 3, N_TIMES, SFREQ, estimator=estimator)
+    learner = ClassicalLearner(net, classes=["low", "mid", "high"], seed=0, folder=tmp_path / "run")
+    learner.fit(data)
+    file = checkpoint_file(str(tmp_path / "run"))
+    again = FeatureEstimator(1, 3, N_TIMES, SFREQ, estimator=clone(estimator))
+    report = load_estimator(again, file)
+    assert report["sha256"] == file_sha256(file)
+    loaded = ClassicalLearner(again, classes=["low", "mid", "high"], seed=1)
+    pd.testing.assert_frame_equal(loaded.predict(data), learner.predict(data))
+    with pytest.raises(BenchError, match=f"holds {type(estimator).__name__}, but the model card has"):
+        load_estimator(FeatureEstimator(1, 3, N_TIMES, SFREQ, estimator=other), file)
+
+
+def test_what_is_no_kept_estimator_is_refused(tmp_path: Path) -> None:
+    net = FeatureEstimator(1, 3, N_TIMES, SFREQ, estimator=LogisticRegression())
+    file = tmp_path / "x.skops"
+    dump(make_pipeline(FunctionTransformer(tmp_path.rmdir), LogisticRegression()), file)
+    for content in (file.read_bytes(), b"not a zip"):
+        file.write_bytes(content)
+        with pytest.raises(BenchError, match=r"checkpoint=.*x\.skops: no estimator of scikit-learn"):
+            load_estimator(net, file)
+    assert tmp_path.is_dir()
+    assert net.estimator.get_params() == LogisticRegression().get_params()
 
 
 def test_windows_that_features_cannot_read_are_refused() -> None:

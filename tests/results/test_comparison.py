@@ -58,8 +58,7 @@ def test_what_is_wanted_exists_as_cards(experiment: str) -> None:
 
 
 def test_every_experiment_of_a_printed_table_is_known() -> None:
-    studies = {"omni_ieeg/permutation", "omni_ieeg/shap", "omni_ieeg/hearable"}
-    assert {name for name in experiments() if name.startswith("omni_ieeg/")} - studies <= set(TABLES)
+    assert {name for name in experiments() if name.startswith("omni_ieeg/")} <= set(TABLES)
 
 
 def test_ours_published_difference_and_interval(tmp_path: Path) -> None:
@@ -120,6 +119,40 @@ def test_scalp_tables_by_task_and_adaptation(tmp_path: Path) -> None:
     dash = probe[probe["published"].isna()]
     assert len(dash) == 57 * 10 - 520
     assert dash["remark"].str.endswith("not printed").all()
+
+
+def studied(experiment: str, rows: list[tuple[dict[str, Any], dict[str, float]]], **changes: Any) -> dict[str, Any]:
+    """A finished study whose values carry an interval of ±0.1."""
+    named = [{"options": options, "metrics": metrics(**values)} for options, values in rows]
+    return finished("region", "timeconv_cnn", None, experiment=experiment, rows=named, metrics={}, **OFFICIAL) | changes
+
+
+def test_studies_stand_beside_what_their_text_prints(tmp_path: Path) -> None:
+    rows = [({"permute": "person"}, {"p": 0.30, "homogeneity": 0.4}), ({"permute": "window"}, {"p": 0.02})]
+    write_records(tmp_path, [studied("omni_ieeg/permutation", rows, seed=seed) for seed in range(2)], "study.json")
+    write_records(tmp_path / "runs", [region("clap", experiment="omni_ieeg/permutation")])
+    cells = compare("omni_ieeg/permutation", tmp_path).set_index(["row", "metric"])
+    of_windows = cells.loc[("window", "p")]
+    assert of_windows[["ours", "published", "difference"]].tolist() == pytest.approx([0.02, 0.88, -0.86])
+    assert (of_windows["n_seeds"], of_windows["inside"], of_windows["remark"]) == (2, False, "")
+    assert cells.loc[("person", "p"), "remark"] == "not printed"
+    assert cells.loc[("person", "homogeneity"), "ours"] == 0.4
+    assert cells.loc[("window", "n_windows"), "remark"] == "not defined: the run has no n_windows"
+    page, markdown, *_ = write_comparison("omni_ieeg/permutation", cells.reset_index(), tmp_path / "out")
+    assert "Clopper and Pearson" in page.read_text()
+    assert "bootstrap of persons" not in page.read_text()
+    assert "| window | p value | 0.020 | −0.080 to 0.120 | 0.880 | −0.860 | no |" in markdown.read_text()
+
+
+def test_counts_are_shown_whole_and_bands_found_by_their_edges(tmp_path: Path) -> None:
+    heard = studied("omni_ieeg/hearable", [({"name": "Helicopter"}, {"top1_soz": 90.0, "n_soz": 276.0})])
+    bands = [({"low": 30, "high": 80}, {"importance_rank": 1.0}), ({"low": 10, "high": 30}, {"importance_rank": 2.0})]
+    write_records(tmp_path, [heard, studied("omni_ieeg/shap", bands)], "study.json")
+    rows = comparison_rows(compare("omni_ieeg/hearable", tmp_path))
+    assert [rows[0][i] for i in (1, 2, 4, 5)] == ["Heard first, SOZ", "90", "87", "3"]
+    assert "theirs by YAMNet" in rows[0][-1]
+    rank = compare("omni_ieeg/shap", tmp_path).iloc[0]
+    assert (rank["row"], rank["ours"], rank["published"]) == ("10 · 30", 2, 1)
 
 
 def test_files_hold_every_cell_and_escape_text(tmp_path: Path) -> None:

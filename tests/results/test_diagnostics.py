@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from omni_bench.modules.projection import project
-from omni_bench.results import diagnostics
+from omni_bench.results import diagnostics, figures
 from omni_bench.results.diagnostic_sections import diagnostic_sections
 from omni_bench.results.run_files import read_run
 from tests.records import finished
@@ -105,3 +105,65 @@ def test_projection_separates_what_is_apart_and_repeats() -> None:
     assert positive in ([True] * 20 + [False] * 20, [False] * 20 + [True] * 20)
     pd.testing.assert_frame_equal(table, project(x, seed=0))
     assert project(x[:2], seed=0).empty
+    assert project(x[:15], seed=0).columns.tolist() == ["PCA_1", "PCA_2"]
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize(("n", "n_named"), [(5, 5), (24, 24), (40, 14), (160, 16)])
+def test_many_classes_leave_room_for_the_points(n: int, n_named: int) -> None:
+    classes = [f"{8 + i / 5:g} Hz" for i in range(n)]
+    label = np.arange(3 * n) % n
+    table = pd.DataFrame({"label": label, "PCA_1": label, "PCA_2": np.arange(3 * n)})
+    figure = diagnostics.projection(table, ["PCA"], classes)
+    figures.png(figure)  # lays out, and warns where nothing is left for the axes
+    panel = figure.axes[0]
+    assert panel.get_position().width > 0.5
+    if n <= 24:
+        assert [text.get_text() for text in panel.get_legend().get_texts()] == classes
+        assert [line.get_xdata().tolist() for line in panel.lines] == [[i] * 3 for i in range(n)]
+    else:
+        (points,) = panel.collections
+        np.testing.assert_array_equal(points.get_array(), label)
+        np.testing.assert_array_equal(points.get_offsets(), table[["PCA_1", "PCA_2"]])
+        named = [text.get_text() for text in figure.axes[1].get_yticklabels()]
+        assert named == classes[:: -(-n // 16)]
+        assert len(named) == n_named
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.parametrize(("n", "n_texts", "n_named"), [(3, 9, 3), (24, 576, 24), (40, 0, 20), (160, 0, 23)])
+def test_confusion_of_many_classes_is_shades_and_some_names(n: int, n_texts: int, n_named: int) -> None:
+    counts = pd.DataFrame(3 * np.eye(n, dtype=int) + 1, index=[f"class {i}" for i in range(n)])
+    figure = figures.confusion(counts.set_axis(counts.index, axis=1))
+    figures.png(figure)
+    axes = figure.axes[0]
+    np.testing.assert_allclose(axes.images[0].get_array(), (3 * np.eye(n) + 1) / (n + 3))
+    assert len(axes.texts) == n_texts
+    assert [text.get_text() for text in axes.get_xticklabels()] == counts.index[:: -(-n // 24)].tolist()
+    assert len(axes.get_xticks()) == n_named
+    assert figure.get_figwidth() < 13
+
+
+@pytest.mark.slow
+def test_umap_keeps_clusters_apart_and_repeats(tmp_path: Path) -> None:
+    pytest.importorskip("umap", reason="umap-learn is not installed: pip install 'omni_bench[embeddings]'")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 6)).astype(np.float32)
+    x[30:] += 20
+    table = project(x, seed=0)
+    points = table[["UMAP_1", "UMAP_2"]].to_numpy()
+    assert np.isfinite(points).all()
+    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
+    same = np.arange(60)[:, None] // 30 == np.arange(60) // 30
+    np.fill_diagonal(distance, np.inf)
+    assert same[np.arange(60), distance.argmin(axis=1)].all()
+    assert distance[~same].min() > np.median(distance[same & np.isfinite(distance)])
+    pd.testing.assert_frame_equal(table, project(x, seed=0))
+    assert not np.allclose(points, project(x, seed=1)[["UMAP_1", "UMAP_2"]])
+    figure = diagnostics.projection(table.assign(label=np.arange(60) // 30), ["PCA", "UMAP"], ["left", "right"])
+    assert [axes.get_xlabel() for axes in figure.axes] == ["PCA 1", "UMAP 1"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["PCA 2", "UMAP 2"]
+    folder = run_in(tmp_path)
+    table.assign(label=np.arange(60) // 30).to_csv(folder / "projection.csv", index=False)
+    (section,) = diagnostic_sections(read_run(folder))
+    assert "by PCA and UMAP: 30 left, 30 right" in section.pictures[0].alt

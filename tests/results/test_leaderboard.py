@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from omni_bench.errors import BenchError
-from omni_bench.results.board_charts import board_charts, common_levels, sweep_charts
+from omni_bench.results.board_charts import board_charts
 from omni_bench.results.board_figures import cliques
 from omni_bench.results.boards import ALL, boards_of, cells_of, rank_table
 from omni_bench.results.collect import read_results
@@ -77,6 +77,20 @@ def test_marks_and_where_they_put_a_cell(tmp_path: Path, changes: dict[str, Any]
     (cell,) = cells(tmp_path, [finished("t", "m", 0.7) | changes]).to_dict("records")
     assert (cell["status"], cell["marks"]) == (status, mark)
     assert not mark or mark in cell["reasons"]
+
+
+def test_cells_say_what_they_cost(tmp_path: Path) -> None:
+    costs = [
+        {"parameters": 100, "timing": {"step_s": 0.1, "fit_s": 8.0}, "memory": {"peak_rss_mb": 500.0}},
+        {"parameters": 100, "timing": {"step_s": 0.3, "fit_s": 10.0}, "memory": {"peak_rss_mb": 700.0}},
+    ]
+    runs = [finished("t", "a", 0.7, seed=seed) | cost for seed, cost in enumerate(costs)]
+    board = build_leaderboard(write_records(tmp_path / "runs", [*runs, finished("t", "b", 0.6)]), seeds=1)
+    write_leaderboard(board, tmp_path / "out", seeds=1)
+    table = pd.read_csv(tmp_path / "out" / "cells.csv").set_index("model")
+    spent = ["parameters", "step_s", "fit_s", "peak_rss_mb"]
+    assert table.loc["a", spent].tolist() == pytest.approx([100, 0.2, 9, 600])
+    assert table.loc["b", [*spent, "samples_per_s", "peak_device_mb"]].isna().all()
 
 
 def test_incomplete_seeds_are_ranked_apart(tmp_path: Path) -> None:
@@ -168,20 +182,6 @@ def test_pretraining_overlap_by_the_models_card(
     assert (cell["status"] == "skipped") == skipped
 
 
-def test_curves_use_the_tasks_that_all_have_at_every_level(tmp_path: Path) -> None:
-    values = {("t", 0.1): (0.6, 0.7), ("t", 0.3): (0.8, 0.9), ("u", 0.1): (0.1, 0.2), ("u", 0.3): (None, 0.3)}
-    runs = [
-        finished(task, model, value, protocol="few_shot", options={"fraction": level})
-        for (task, level), pair in values.items()
-        for model, value in zip("ab", pair, strict=True)
-    ]
-    table = cells(tmp_path, runs)
-    curves = common_levels(table)
-    assert curves.to_dict() == {"a": {0.1: 0.6, 0.3: 0.8}, "b": {0.1: 0.7, 0.3: 0.9}}
-    (chart,) = sweep_charts(table)
-    assert "a 0.600 to 0.800" in chart.alt
-
-
 def test_rank_stability() -> None:
     ranks = pd.DataFrame({"a": [1, 1, 1, 1.0], "b": [2, 3, 2, 2.0], "c": [3, 2, 3, np.nan]})
     table = rank_stability(ranks, n_boot=500)
@@ -195,7 +195,7 @@ def test_rank_stability() -> None:
 
 
 def test_cliques_of_demsar() -> None:
-    # Figure 1(a) there, alpha 0.05, with its average ranks: no pair differs by 1.25
+    # average ranks there: no pair differs by the 1.25 of 0.05; the groups of Figure 1(a) are those of 0.10
     ranks = pd.Series([1.964, 2.000, 2.893, 3.143])
     assert cliques(ranks, 1.25) == [(0, 3)]
     assert cliques(ranks, 1.12) == [(0, 2), (2, 3)]

@@ -10,7 +10,7 @@ from scipy.io import wavfile
 from omni_bench import api
 from omni_bench.datasets.demo_ieeg import write_demo_ieeg
 from omni_bench.errors import BenchError
-from omni_bench.studies.hearable import counts, hearable, sound
+from omni_bench.studies.hearable import _metrics, counts, hearable, sound
 
 
 def test_a_minute_becomes_six_seconds_and_ten_times_the_frequency() -> None:
@@ -42,6 +42,19 @@ def test_names_are_counted_by_kind_of_channel() -> None:
     assert found.loc["hum", ["top1_soz", "top1_preserved", "top2_soz", "top2_preserved"]].tolist() == [0, 1, 1, 1]
 
 
+def test_a_name_that_was_never_heard_counts_0_and_an_unknown_one_nothing() -> None:
+    table = pd.DataFrame({"channel_is": ["soz", "preserved", "preserved"], "top1": ["hum"] * 3})
+    found = counts(table, ["top1"])
+    sizes = {"n_soz": 1, "n_preserved": 2}
+    for name, expected in (("hum", [1, 2]), ("helicopter", [0, 0])):
+        metrics = _metrics(found, table, name, ["hum", "helicopter"])
+        assert {key: metrics[key].value for key in sizes} == sizes
+        assert [metrics[f"top1_{kind}"].value for kind in ("soz", "preserved")] == expected
+    unknown = _metrics(found, table, "helicopter", ["hum"])["top1_soz"]
+    assert np.isnan(unknown.value)
+    assert unknown.note == "the classifier has no class helicopter"
+
+
 @pytest.mark.slow
 def test_the_study_listens_to_every_labelled_window(tmp_path: Path) -> None:
     from transformers import ASTConfig, ASTForAudioClassification
@@ -54,7 +67,7 @@ def test_the_study_listens_to_every_labelled_window(tmp_path: Path) -> None:
         ["dataset=demo_ieeg", f"dataset.root={tmp_path}/demo", f"paths.cache={tmp_path}/cache", "+experiment=omni_ieeg/hearable",
          "dataset=demo_ieeg", f"task.cohort.subject={subject}"]
     )  # fmt: skip
-    found = hearable(cfg, tmp_path / "study", classifier=str(tmp_path / "classifier"), n_wav=1)
+    found = hearable(cfg, tmp_path / "study", classifier=str(tmp_path / "classifier"), name="LABEL_0", n_wav=1).table
     table = pd.read_csv(tmp_path / "study" / "windows.csv")
     assert found["top1_soz"].sum() + found["top1_preserved"].sum() == len(table)
     assert set(table["top1"]) <= {f"LABEL_{i}" for i in range(4)}

@@ -20,6 +20,8 @@ def test_clusters_that_are_the_sources_are_found() -> None:
         (row,) = permutation_test(table_of(source), 199, permute, 0).to_dict("records")
         assert row["homogeneity"] == pytest.approx(1)
         assert row["p"] == 1 / 200
+        # no permutation of 199 reaches the sample: Clopper and Pearson's upper limit is 1 - 0.025 ** (1 / 199)
+        assert (row["p_low"], row["p_high"]) == pytest.approx((0, 0.018367), abs=1e-6)
 
 
 def test_clusters_of_persons_fool_the_exchange_of_windows_only() -> None:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from omni_bench.errors import BenchError
-from omni_bench.models.event_input import centre
+from omni_bench.models.event_input import OctaveMap, centre
 from omni_bench.models.pyhfo import EHFO, PyHFO, PyHFOOmni
+from omni_bench.signal import MorletMap
 
 EVENT = {"n_chans": 1, "n_times": 2000, "sfreq": 1000.0}
 
@@ -22,6 +23,21 @@ def published(golden: Path) -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def context(published: dict[str, np.ndarray]) -> Tensor:
     return torch.from_numpy(published["waveform"])[None, None]
+
+
+@pytest.mark.parametrize(
+    ("n_times", "sfreq", "n_freqs", "fmax"),
+    [(2000, 1000.0, 224, 300), (2000, 1000.0, 512, 500), (1200, 600.0, 224, 300), (4000, 2000.0, 512, 500)],
+)
+def test_octaves_are_rows_of_the_whole_map(n_times: int, sfreq: float, n_freqs: int, fmax: float) -> None:
+    """Whether or not the Nyquist frequency cuts off the upper rows."""
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((2, n_times)).cumsum(axis=1))
+    kept = centre("it", n_times, sfreq, 0.285)
+    whole = MorletMap(n_times, sfreq, n_freqs, 10, fmax).double()(x)[..., kept]
+    octaves = OctaveMap(n_times, sfreq, n_freqs, 10, fmax, kept).double()
+    assert (octaves(x) - whole).abs().max() < 1e-7 * whole.max()
+    assert sum(len(transform.filters) for transform in octaves.maps) == n_freqs
+    assert octaves.maps[-2].n_fft < octaves.maps[-1].n_fft
 
 
 def test_pyhfo_omni_image(published: dict[str, np.ndarray], context: Tensor) -> None:
