@@ -1,13 +1,17 @@
 """Windows written and read per second, beside a plain memory map and braindecode's windows of the same recordings.
 
-    python benchmarks/data.py [--recordings 8] [--channels 32] [--seconds 300] [--windows 2000] [--workers 0 2] [--repeats 3]
+    python benchmarks/data.py [--recordings 8] [--channels 32] [--seconds 300] [--windows 4800] [--workers 0 2] [--repeats 15]
 
 Recordings of noise at 200 Hz are written as EDF, and prepared as a scalp task does. Every side then serves the same windows
-of 2 s in the same random order through a PyTorch loader, in batches of 64, each measurement in a process of its own; the
-page cache is warm. ``memmap`` is one array in one file, the limit; braindecode reads FIF files of the prepared signals, one
-window at a time (lazy) or all at once before the first (eager). Time to the first batch starts with the tables of windows
-in memory, and includes starting workers. Printed are the best of the repeats; peak memory is that of the reading process
-without its workers (Linux).
+of 2 s in the same random order through a PyTorch loader, in float32 batches of 64; the page cache is warm. ``memmap`` is the
+limit: one array in one file, whose windows are copied straight into a batch. braindecode reads FIF files of the prepared
+signals, one window at a time (lazy) or all at once before the first (eager); it serves an eighth of the windows.
+
+Every side has a process of its own, and the sides take turns, so that whatever else the machine does meets them alike.
+Printed are the best rate and first batch of the repeats, and the least processor time per window of the process and its
+workers; then our rate over the others': the median over neighbours in turn, and by processor time. Time to the first
+batch starts with the tables of windows in memory, and includes starting workers, as writing does. Peak memory is that of
+the reading process without its workers (Linux).
 """
 
 import argparse
@@ -18,23 +22,36 @@ import tempfile
 import time
 import warnings
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ["OMP_NUM_THREADS"] = "1"
+# whether the C library hands a batch's memory back to the system hangs on the heap's layout, by chance, and costs more
+# than reading the batch: measured without this, one side or the other came out up to three times as slow
+os.environ["MALLOC_TRIM_THRESHOLD_"] = os.environ["MALLOC_MMAP_THRESHOLD_"] = str(1 << 30)
 
 import numpy as np
 import pandas as pd
 import torch
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import DataLoader, Dataset, Subset, get_worker_info
 
 SFREQ, WINDOW_S, BATCH = 200, 2, 64
 N_TIMES = SFREQ * WINDOW_S
 SIDES = ("ours", "memmap", "braindecode lazy", "braindecode eager")
 
 
-class MappedWindows(Dataset[tuple[torch.Tensor, torch.Tensor, int]]):
-    """Windows of one array ``(n_channels, n_times)`` in one file."""
+class Pass(NamedTuple):
+    """What one pass over the windows took."""
+
+    first_s: float
+    rate: float
+    cpu_us: float
+    peak_mb: float
+
+
+class MappedWindows(Dataset[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]):
+    """Windows of one array ``(n_channels, n_times)`` in one file, copied straight into a batch."""
 
     def __init__(self, path: Path, shape: tuple[int, int], firsts: np.ndarray) -> None:
         self.path, self.shape, self.firsts = path, shape, firsts
@@ -43,11 +60,15 @@ class MappedWindows(Dataset[tuple[torch.Tensor, torch.Tensor, int]]):
     def __len__(self) -> int:
         return len(self.firsts)
 
-    def __getitem__(self, i: int) -> tuple[torch.Tensor, torch.Tensor, int]:
+    def __getitems__(self, positions: list[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         if self.signal is None:
-            self.signal = np.memmap(self.path, "<f4", "r", shape=self.shape)
-        first = self.firsts[i]
-        return torch.from_numpy(np.array(self.signal[:, first : first + N_TIMES])), torch.tensor(0.0), i
+            self.signal = np.asarray(np.memmap(self.path, "<f4", "r", shape=self.shape))
+        x = torch.empty(len(positions), len(self.signal), N_TIMES)
+        if get_worker_info():
+            x.share_memory_()
+        for window, first in zip(x.numpy(), self.firsts[positions].tolist(), strict=True):
+            window[:] = self.signal[:, first : first + N_TIMES]
+        return x, torch.zeros(len(positions)), torch.tensor(positions)
 
 
 def write_raw(root: Path, n_recordings: int, n_channels: int, seconds: int) -> pd.DataFrame:
@@ -132,33 +153,68 @@ def dataset_of(side: str, root: Path, stored: Sequence[Path], per_recording: int
     )
 
 
-def measure(
-    side: str, root: Path, stored: list[Path], per_recording: int, n_windows: int, workers: int, queue: Any
+def serve(
+    side: str, root: Path, stored: list[Path], per_recording: int, n_windows: int, workers: int, pipe: Connection
 ) -> None:
-    """Seconds to the first batch, windows per second from then on, and peak memory in MB."""
+    """One pass over the windows whenever the pipe says true."""
+    from omni_bench.data.dataset import as_read
+
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     dataset = dataset_of(side, root, stored, per_recording)
-    chosen = np.random.default_rng(1).permutation(len(dataset))[:n_windows].tolist()
-    start = time.perf_counter()
-    batches = iter(DataLoader(Subset(dataset, chosen), batch_size=BATCH, num_workers=workers))
-    n, checksum = len(next(batches)[0]), 0.0
-    first = time.perf_counter()
-    for x, *_ in batches:
-        n += len(x)
-        checksum += float(x[0, 0, 0])
-    rate = (n - BATCH) / (time.perf_counter() - first)
-    queue.put((first - start, rate, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    rng = np.random.default_rng(1)
+    chosen = np.concatenate([rng.permutation(len(dataset)) for _ in range(-(-n_windows // len(dataset)))])[:n_windows]
+    options: dict[str, Any] = {
+        "num_workers": workers,
+        "collate_fn": None if side.startswith("braindecode") else as_read,
+    }
+    if workers:
+        options["multiprocessing_context"] = "fork"  # as in a run; this process itself was spawned
+    while pipe.recv():
+        cpu, start = cpu_seconds(), time.perf_counter()
+        batches = iter(DataLoader(Subset(dataset, chosen.tolist()), BATCH, **options))
+        n, checksum = len(next(batches)[0]), 0.0
+        first = time.perf_counter()
+        for x, *_ in batches:
+            n += len(x)
+            checksum += float(x[0, 0, 0])
+        end = time.perf_counter()
+        del batches  # ends the workers, whose time counts from then on
+        cpu = cpu_seconds() - cpu
+        pipe.send(Pass(first - start, (n - BATCH) / (end - first), cpu / n * 1e6, peak_mb()))
 
 
-def in_process(*arguments: Any) -> tuple[float, float, float]:
+def cpu_seconds() -> float:
+    """Processor time of this process and of its workers that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def peak_mb() -> float:
+    """Most memory that this process ever held; `resource` would count what its parent held when it was started."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+def in_turns(*arguments: Any, n_windows: int, workers: int, repeats: int) -> dict[str, list[Pass]]:
+    """Passes of all sides, each in its process."""
     context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=measure, args=(*arguments, queue))
-    process.start()
-    result = queue.get()
-    process.join()
-    return result
+    pipes, processes = {}, []
+    for side in SIDES:
+        n = max(2 * BATCH, n_windows // 8) if side.startswith("braindecode") else n_windows
+        pipes[side], end = context.Pipe()
+        processes.append(context.Process(target=serve, args=(side, *arguments, n, workers, end)))
+        processes[-1].start()
+    passes: dict[str, list[Pass]] = {side: [] for side in SIDES}
+    for _ in range(repeats):
+        for side, pipe in pipes.items():
+            pipe.send(True)
+            passes[side].append(pipe.recv())
+    for pipe in pipes.values():
+        pipe.send(False)
+    for process in processes:
+        process.join()
+    return passes
 
 
 def size_mb(files: Sequence[Path]) -> float:
@@ -167,7 +223,7 @@ def size_mb(files: Sequence[Path]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in {"recordings": 8, "channels": 32, "seconds": 300, "windows": 1000, "repeats": 3}.items():
+    for name, default in {"recordings": 8, "channels": 32, "seconds": 300, "windows": 4800, "repeats": 15}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 2])
     options = parser.parse_args()
@@ -192,19 +248,21 @@ def main() -> None:
             + ", ".join(f"{side} {mb:.0f}" for side, mb in disk.items())
             + f", EDF {size_mb(list(root.glob('*.edf'))):.0f}"
         )
-        print(f"{'side':<18} workers  windows/s  first batch s  peak MB")
-        rates: dict[tuple[str, int], float] = {}
+        print(f"{'side':<18} workers  windows/s  CPU µs/window  first batch s  peak MB")
         for workers in options.workers:
-            runs: dict[str, list[tuple[float, float, float]]] = {side: [] for side in SIDES}
-            for _ in range(options.repeats):
-                for side in SIDES:
-                    runs[side].append(in_process(side, root, stored, per_recording, options.windows, workers))
-            for side, results in runs.items():
-                first, rate, peak = min(r[0] for r in results), max(r[1] for r in results), max(r[2] for r in results)
-                rates[side, workers] = rate
-                print(f"{side:<18} {workers:>7} {rate:>10.0f} {first:>14.3f} {peak:>8.0f}")
-            ours = rates["ours", workers]
-            print("ours / " + ", ".join(f"{side} {ours / rates[side, workers]:.2f}" for side in SIDES[1:]))
+            passes = in_turns(
+                root, stored, per_recording, n_windows=options.windows, workers=workers, repeats=options.repeats
+            )
+            for side, done in passes.items():
+                rate, cpu = max(p.rate for p in done), min(p.cpu_us for p in done)
+                first, peak = min(p.first_s for p in done), max(p.peak_mb for p in done)
+                print(f"{side:<18} {workers:>7} {rate:>10.0f} {cpu:>14.1f} {first:>14.3f} {peak:>8.0f}")
+            ours = passes["ours"]
+            for side, other in list(passes.items())[1:]:
+                median = np.median([p.rate / o.rate for p, o in zip(ours, other, strict=True)])
+                cpu = min(o.cpu_us for o in other) / min(p.cpu_us for p in ours)
+                print(f"ours / {side}, {workers} workers: {median:.2f} by the clock, {cpu:.2f} by processor time")
+            print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
 if __name__ == "__main__":

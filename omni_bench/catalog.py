@@ -208,6 +208,15 @@ Fewer than half of the wanted channels are refused; for `nearest` and `spline` o
 without case, `EEG`, blanks, dots and reference suffixes, T3 to T6 as T7, T8, P7, P8. BioSemi's plug positions (`A1` to
 `B32`; `A1` to `D32` and more) and EGI's `E1` to `E256` have the positions of their caps. What was absent, left or made stands
 in the result's `excluded`.
+
+## Stores
+
+A recording is read and filtered once: all its channels, referenced and band-passed as the task says, are stored at
+`task.preprocessing.base_sfreq` (512 Hz for the scalp tasks) or their own rate, whichever is lower. What a model asks for, its
+rate and its channels, is derived from that with an anti-aliasing filter, and kept as well. A base is made wherever the task
+asks for one, so that a number never hangs on what happened to be stored; the base folder may be deleted, what derived from
+it stays. `task.preprocessing.base_sfreq=null` derives nothing and saves the room; results agree to single precision for
+recordings of up to 512 Hz.
 """
 
 

@@ -60,7 +60,8 @@ class PreprocessingConf:
     """Raw recording → stored signal, in this order: reference, notch, band-pass, resample, channels.
 
     ``channels`` are the names that are wanted, ``channel_policy`` says how they are made; see `omni_bench.signal.montage`.
-    Without ``channels``, ``intersection`` keeps what all recordings have.
+    Without ``channels``, ``intersection`` keeps what all recordings have. With ``base_sfreq``, all recorded channels are
+    stored filtered at that rate or their own, whichever is lower, and stores of other rates and channels derive from it.
     """
 
     sfreq: float | None = None
@@ -71,6 +72,7 @@ class PreprocessingConf:
     reference: str | None = None
     channels: list[str] = field(default_factory=list)
     channel_policy: str | None = None
+    base_sfreq: float | None = None
 
 
 @dataclass
@@ -284,7 +286,7 @@ def file_sha256(path: Path) -> str:
 
 
 def checkpoint_file(checkpoint: str) -> Path:
-    """The weights that `checkpoint=` names: a file, a run directory's `checkpoints/best.ckpt`, an export's `model.safetensors`.
+    """The weights that `checkpoint=` names: a file, what a run directory has in `checkpoints`, an export's `model.safetensors`.
 
     Raises
     ------
@@ -294,8 +296,9 @@ def checkpoint_file(checkpoint: str) -> Path:
     path = Path(checkpoint).expanduser()
     file = path
     if path.is_dir():
-        exported = path / "model.safetensors"
-        file = exported if exported.is_file() else path / "checkpoints" / "best.ckpt"
+        of_run = path / "checkpoints"
+        places = (path / "model.safetensors", of_run / "best.skops", of_run / "best.ckpt")
+        file = next((place for place in places if place.is_file()), places[-1])
     if not file.is_file():
         raise BenchError(
             f"checkpoint={checkpoint}: no file {file}: give a finished run's directory or a checkpoint file"

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from omni_bench.cli import main_of
@@ -44,7 +45,9 @@ def predict(cfg: DictConfig) -> list[Path]:
 
     trained = open_trained(str(cfg.checkpoint), cfg.offline)
     recording = Path(cfg.recording).expanduser()
-    cohort = read_unlabelled(recording, trained.config.task.family, cfg.dataset.unit, cfg.on_error)
+    cohort = read_unlabelled(
+        recording, trained.config.task.family, cfg.dataset.unit, cfg.on_error, instantiate(cfg.dataset.read)
+    )
     if len(cohort) > 1:
         wanted = trained.config.task.cohort
         cohort = cohort.filter(**{name: wanted[name] for name in OF_RECORDINGS if name in wanted})

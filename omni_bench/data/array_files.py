@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from omni_bench.data.arrays import array_recording
 from omni_bench.data.matlab import mat_shapes, read_mat
-from omni_bench.data.pickles import read_npy, read_pickle
+from omni_bench.data.pickles import read_npy, read_npz, read_pickle
 from omni_bench.data.recording import Recording
 from omni_bench.errors import BenchError
 from omni_bench.signal.electrode_names import electrode_names
@@ -44,6 +44,8 @@ class ArrayFile:
             return {}
         if suffix == ".npy":
             return read_npy(self.path, self.shapes_only)
+        if suffix == ".npz":
+            return read_npz(self.path)
         if suffix == ".csv":
             return _read_csv(self.path)
         return read_pickle(self.path, self.shapes_only)
@@ -87,7 +89,7 @@ class ArrayFile:
         """Shape of an array, without reading it where the format allows that."""
         if self.path.suffix.lower() == ".mat" and name in self._variables:
             return self._variables[name]
-        return tuple(np.shape(self.value(name)))
+        return regular(self.path, self.value(name)).shape
 
 
 @dataclass(frozen=True)
@@ -206,19 +208,20 @@ class ArrayLayout:
                 yield file.shape(name)
                 continue
             value = file.value(name)
-            yield from (tuple(np.shape(array)) for array in self._fields(file.path, name, value))
+            yield from (regular(file.path, array).shape for array in self._fields(file.path, name, value))
 
     def _arrays(self, file: ArrayFile) -> Iterator[NDArray[Any]]:
         known = self._known_shape(file.path)
         for name in self.variables_in(file):
             value = file.value(name)
-            for array in self._fields(file.path, name, value) if self.field else [value]:
-                if known and self._padded(file.path, np.shape(array)) != known:
+            for found in self._fields(file.path, name, value) if self.field else [value]:
+                array = regular(file.path, found)
+                if known and self._padded(file.path, array.shape) != known:
                     raise BenchError(
-                        f"{file.path}: an array of shape {np.shape(array)}, expected {known}: "
+                        f"{file.path}: an array of shape {array.shape}, expected {known}: "
                         "another release? Correct dataset.read.shapes"
                     )
-                yield np.asarray(array)
+                yield array
 
     def _fields(self, path: Path, name: str, value: Any) -> list[Any]:
         structs = value if isinstance(value, list) else [value]
@@ -251,6 +254,20 @@ def _read_csv(path: Path) -> NDArray[np.float64]:
         return pd.read_csv(path).to_numpy(np.float64)
     except ValueError as error:  # also of pandas' own parser
         raise BenchError(f"{path}: not a regular table of numbers ({error}): copy the file again") from error
+
+
+def regular(path: Path, value: Any) -> NDArray[Any]:
+    """Nested lists as an array.
+
+    Raises
+    ------
+    BenchError
+        Their rows are of different lengths.
+    """
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise BenchError(f"{path}: not a regular array of numbers: copy the file again") from error
 
 
 def texts(value: Any) -> list[str]:

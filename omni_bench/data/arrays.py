@@ -1,12 +1,14 @@
-"""Recordings that are arrays in a file of no EEG format: MATLAB, NumPy, pickled numbers."""
+"""Recordings that are arrays: in a file of no EEG format (MATLAB, NumPy, pickled numbers), or in a store."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
 from omni_bench.data.recording import Recording
+from omni_bench.data.store import Stored, map_signal
 from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
 
@@ -68,3 +70,12 @@ def array_recording(
     signal = np.concatenate([piece[rows] for piece in pieces], axis=1)
     starts = tuple(int(n) for n in np.cumsum([0, *lengths[:-1]]))
     return Recording(path, sfreq, names, signal.shape[1], [], np.full(len(names), volt * 1e6), _Signal(signal), starts)
+
+
+def stored_recording(path: Path, file: Stored) -> Recording:
+    """A stored signal of the recording at ``path``, as a recording that others derive from."""
+    with h5py.File(file.path, "r") as content:
+        pieces = tuple(content["pieces"][:].tolist())
+    names = list(file.ch_names)
+    signal = _Signal(map_signal(file.path))
+    return Recording(path, file.sfreq, names, file.n_times, [], np.ones(len(names)), signal, pieces)

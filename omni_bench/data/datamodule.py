@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 
 from omni_bench.data.corruption import Corruption
-from omni_bench.data.dataset import WindowDataset
+from omni_bench.data.dataset import WindowDataset, as_read
 from omni_bench.data.store import map_signal
 from omni_bench.errors import BenchError
 
@@ -152,28 +152,29 @@ class WindowDataModule(L.LightningDataModule):
             sampler.start = 0 if progress.is_last_batch else progress.current.ready * (self.batch_size // world)
         dataset = self.dataset(self.train_windows)
         batches = WholeBatches(sampler, self.batch_size // world)
-        return DataLoader(dataset, batch_sampler=batches, num_workers=self.num_workers)
+        return DataLoader(dataset, batch_sampler=batches, num_workers=self.num_workers, collate_fn=as_read)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        return self._sequential(self.val_windows[self.val_windows["label"].notna()])
+        return self.sequential(self.val_windows[self.val_windows["label"].notna()])
 
     def predict_dataloader(self) -> DataLoader[Any]:
         trainer = self.trainer
         rank, world = (trainer.global_rank, trainer.world_size) if trainer else (0, 1)
-        return self._sequential(self.evaluate_windows, rank, world)
+        return self.sequential(self.evaluate_windows, rank, world)
 
     @property
     def evaluate_windows(self) -> pd.DataFrame:
         """Windows that are predicted, in that order: validation, then test; unlabelled ones included."""
         return pd.concat([self.val_windows, self.test_windows], ignore_index=True)
 
-    def _sequential(self, windows: pd.DataFrame, rank: int = 0, world: int = 1) -> DataLoader[Any]:
+    def sequential(self, windows: pd.DataFrame, rank: int = 0, world: int = 1) -> DataLoader[Any]:
         """Windows in their order; a rank takes every ``world``-th, none twice."""
         return DataLoader(
             self.dataset(windows),
             batch_size=self.eval_batch_size,
             sampler=range(rank, len(windows), world),
             num_workers=self.num_workers,
+            collate_fn=as_read,
         )
 
     def dataset(self, windows: pd.DataFrame) -> Dataset[tuple[Tensor, Tensor, int]]:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pandas as pd
 
 from omni_bench.data.units import volts
-from omni_bench.errors import BenchError
+from omni_bench.errors import BenchError, reader_said
 
 MNE_VOLTS = {"uV": 1e-6, "µV": 1e-6, "μV": 1e-6, "\x83\xcaV": 1e-6, "mV": 1e-3}
 """Spellings that MNE scales to volts; whatever else a header says, it takes for volts."""
@@ -138,7 +138,9 @@ def edf_annotations(path: Path) -> pd.DataFrame:
     try:
         found = (edfio.read_bdf if path.suffix.lower() == ".bdf" else edfio.read_edf)(path).annotations
     except Exception as error:
-        raise BenchError(f"{path}: its annotations cannot be read ({error}): copy the file again") from error
+        raise BenchError(
+            f"{path}: its annotations cannot be read ({reader_said(error)}): copy the file again"
+        ) from error
     if not found:
         raise BenchError(f"{path}: no annotations in it: copy the file again")
     table = pd.DataFrame([(note.onset, note.duration, note.text) for note in found])

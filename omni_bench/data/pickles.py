@@ -57,6 +57,21 @@ def read_npy(path: Path, shapes_only: bool = False) -> Any:
         raise BenchError(f"{path}: cannot be read as NPY ({error}): copy the file again") from error
 
 
+def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a ``.npz`` file, none of them pickled.
+
+    Raises
+    ------
+    BenchError
+        The file is broken, or one of its arrays is an object.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            return {name: content[name] for name in content.files}
+    except Exception as error:  # a broken archive can fail in any way
+        raise BenchError(f"{path}: cannot be read as NPZ ({error}): copy the file again") from error
+
+
 def _load(path: Path, file: BufferedReader, shapes_only: bool) -> Any:
     try:
         return _Numbers(file, shapes_only).load()

@@ -11,8 +11,9 @@ from pathlib import Path
 import pandas as pd
 from rich.progress import track
 
+from omni_bench.data.arrays import stored_recording
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.preprocess import Preprocessing, preprocess
+from omni_bench.data.preprocess import Preprocessing, preprocess, starts_at
 from omni_bench.data.recording import Recording, open_recording, recording_files
 from omni_bench.data.store import Stored, open_store, source_fingerprint, store_file, write_store
 from omni_bench.errors import BenchError
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Job:
-    """One recording to prepare; small enough to send to another process."""
+    """One recording to prepare, by way of a ``base`` store where there is one; small enough to send to another process."""
 
     recording: str
     raw: Path
@@ -38,6 +39,7 @@ class Job:
     skip_broken: bool
     opener: Callable[..., Recording] = open_recording
     part: str | None = None
+    base: Preprocessing | None = None
 
     def open(self) -> Recording:
         options = {} if self.part is None else {"part": self.part}
@@ -98,7 +100,8 @@ def prepare(
         A recording fails and ``on_error="raise"``, or too few channels are common to all recordings.
     """
     folder = cache / "store" / cohort.name
-    sweep_parts(folder)
+    for place in (folder, folder / "base"):
+        sweep_parts(place)
     if steps.channel_policy == "intersection":
         cohort, steps = _shared_channels(cohort, steps)
     good = _good(cohort).groupby("recording")["raw_name"].agg(tuple)
@@ -121,6 +124,7 @@ def prepare(
                 skip_broken=on_error == "skip",
                 opener=cohort.opener,
                 part=None if pd.isna(row.part) else row.part,
+                base=steps.base(row.sfreq),
             )
         )
     unknown = [job.recording for job in jobs if steps.notch and job.line_freq is None]
@@ -221,12 +225,19 @@ def _prepare_one(job: Job) -> Stored | str:
         target = job.target
         if target.is_file():
             return open_store(target)
-        recording = job.open()
-        broken: dict[str, str] | None = {} if job.skip_broken else None
-        blocks = preprocess(recording, job.steps, job.line_freq, job.memory_mb, broken)
-        sfreq = job.steps.sfreq or recording.sfreq
-        return write_store(
-            target, blocks, job.stored_names, sfreq, {} if broken is None else broken, source=job.raw.name
-        )
+        broken: dict[str, str] = {}
+        steps, line_freq = job.steps, job.line_freq
+        if job.base is None:
+            recording = job.open()
+        else:
+            base = _prepare_one(replace(job, steps=job.base, base=None, folder=job.folder / "base"))
+            if isinstance(base, str):
+                return base
+            recording, broken = stored_recording(job.raw, base), dict(base.broken)
+            steps, line_freq = steps.from_base(), None
+        blocks = preprocess(recording, steps, line_freq, job.memory_mb, broken if job.skip_broken else None)
+        sfreq = steps.sfreq or recording.sfreq
+        pieces = starts_at(steps.sfreq, recording.pieces, recording.sfreq)
+        return write_store(target, blocks, job.stored_names, sfreq, broken, pieces.tolist(), source=job.raw.name)
     except BenchError as error:
         return str(error)

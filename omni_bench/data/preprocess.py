@@ -1,6 +1,6 @@
 """Raw recording to the signal that is stored: reference, notch, band-pass, resample, channels; filters in float64."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -33,6 +33,7 @@ class Preprocessing:
     reference: str | None = None
     channels: tuple[str, ...] = ()
     channel_policy: str | None = None
+    base_sfreq: float | None = None
 
     def __post_init__(self) -> None:
         if self.channels and self.channel_policy is None:
@@ -50,6 +51,23 @@ class Preprocessing:
     def without_filters(self) -> "Preprocessing":
         """Rate and channels only, for signals that are filtered and referenced already."""
         return replace(self, notch=False, low=None, high=None, reference=None)
+
+    def base(self, sfreq: float) -> "Preprocessing | None":
+        """What makes the store that those of other rates and channels derive from, of a recording at ``sfreq``.
+
+        None where none is wanted, nothing is filtered, the rate that is asked for is higher, or nothing would be left to do.
+        """
+        filters = self.notch or self.low is not None or self.high is not None or self.reference is not None
+        if self.base_sfreq is None or not filters or self.sfreq is None or self.sfreq > self.base_sfreq:
+            return None
+        if self.sfreq == sfreq and not self.channels:
+            return None
+        rate = None if sfreq <= self.base_sfreq else self.base_sfreq
+        return replace(self, sfreq=rate, channels=(), channel_policy=None, base_sfreq=None)
+
+    def from_base(self) -> "Preprocessing":
+        """What is left to do to a base store."""
+        return replace(self.without_filters(), min_sfreq=0.0, base_sfreq=None)
 
     def identity(self) -> dict[str, Any]:
         """What keys a store."""
@@ -71,8 +89,8 @@ def preprocess(
     Parameters
     ----------
     broken
-        Receives flat channels and those with values that are not numbers, with the reason; they come out as zeros, and
-        no wanted channel is made of them. Without it such a channel is an error.
+        Receives flat channels and those with values that are not numbers, with the reason, unless it has one; they come
+        out as zeros, and no wanted channel is made of them. Without it such a channel is an error.
 
     Raises
     ------
@@ -98,7 +116,7 @@ def preprocess(
                     f"{recording.path}: channel {name}: {reason}: mark it bad in channels.tsv, or say on_error=skip"
                 )
             if broken is not None:
-                broken.update(found)
+                broken.update(found | broken)
             spreads.extend(signal.std(axis=1).tolist())
             signal -= average
             block = _filter_pieces(signal, recording, steps, line_freq)
@@ -110,7 +128,7 @@ def preprocess(
     else:
         if broken is not None:
             for chosen in _in_blocks(names, size):
-                broken.update(_read_usable(recording, chosen)[1])
+                broken.update(_read_usable(recording, chosen)[1] | broken)
         names, weights = _sources(recording, steps, broken or {})
         yield _weighted_sum(filtered(names), weights)
     check_amplitude(np.array(spreads), names, recording.path)
@@ -172,15 +190,19 @@ def _filter_pieces(
     """Every piece filtered by itself; resampled, each starts at the sample nearest to its time in the recording."""
     if len(recording.pieces) == 1:
         return _filter(signal, recording.sfreq, steps, line_freq)
-    ratio = 1.0 if steps.sfreq is None else steps.sfreq / recording.sfreq
     bounds = np.array([*recording.pieces, recording.n_times])
-    starts = np.rint(bounds * ratio).astype(int)
+    starts = starts_at(steps.sfreq, bounds, recording.sfreq)
     out = np.empty((len(signal), starts[-1]), np.float32)
     for i, n in enumerate(np.diff(starts)):
         piece = _filter(signal[:, bounds[i] : bounds[i + 1]], recording.sfreq, steps, line_freq)
         piece = np.pad(piece, ((0, 0), (0, max(0, n - piece.shape[1]))), mode="edge")
         out[:, starts[i] : starts[i + 1]] = piece[:, :n]
     return out
+
+
+def starts_at(sfreq: float | None, starts: Sequence[int] | NDArray[np.int64], of: float) -> NDArray[np.int64]:
+    """Samples at another rate that are nearest to samples at the rate ``of``; None is the same rate."""
+    return np.rint(np.asarray(starts) * (1.0 if sfreq is None else sfreq / of)).astype(np.int64)
 
 
 def _filter(

@@ -16,7 +16,7 @@ from omni_bench.data.brainvision import data_file, readable_header
 from omni_bench.data.edf import edf_channels, read_edf_header
 from omni_bench.data.matlab import check_elements
 from omni_bench.data.units import volts
-from omni_bench.errors import BenchError
+from omni_bench.errors import BenchError, reader_said
 
 READERS = {
     ".edf": "read_raw_edf",
@@ -95,7 +95,7 @@ class Recording:
             data = self._raw.get_data(picks=picks, start=start, stop=stop)
         except Exception as error:  # MNE's readers fail in many ways on a broken file
             raise BenchError(
-                f"{self.path}: cannot be read to its end ({_reason(error)}): copy the file again"
+                f"{self.path}: cannot be read to its end ({reader_said(error)}): copy the file again"
             ) from error
         data *= self.scale[picks, None]
         return data.astype(np.float32)
@@ -134,7 +134,7 @@ def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit
     try:
         raw.pick(names)
     except ValueError as error:
-        raise BenchError(f"{path}: cannot be read by its header ({_reason(error)}): copy the file again") from error
+        raise BenchError(f"{path}: cannot be read by its header ({reader_said(error)}): copy the file again") from error
     if not raw.n_times:
         raise BenchError(f"{path}: no samples: copy the file again")
     scale = np.array([factors[name] for name in names]) * volt * 1e6
@@ -213,11 +213,7 @@ def _open_mne(path: Path, **options: Any) -> Any:
     except BenchError:
         raise
     except Exception as error:
-        raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({_reason(error)})") from error
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+        raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({reader_said(error)})") from error
 
 
 def broken_channels(signal: NDArray[np.float32], ch_names: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -69,6 +69,7 @@ def write_store(
     ch_names: list[str],
     sfreq: float,
     broken: dict[str, str],
+    pieces: Sequence[int] = (0,),
     **provenance: str,
 ) -> Stored:
     """Write blocks of channels under a temporary name and publish them whole; an existing file is never replaced.
@@ -79,6 +80,8 @@ def write_store(
         Float32 µV ``(n_block, n_times)``, in the order of ``ch_names``.
     broken
         As `preprocess` fills it while ``blocks`` are drawn.
+    pieces
+        First samples of the gapless pieces.
     **provenance
         Kept as attributes.
     """
@@ -102,6 +105,7 @@ def write_store(
             signal.attrs["sha256"] = digest.hexdigest()
             signal.attrs["broken"] = json.dumps(broken)
             signal.attrs.update(provenance)
+            file["pieces"] = np.asarray(pieces)
         publish(part, path)
     finally:
         part.unlink(missing_ok=True)
@@ -151,4 +155,5 @@ def map_signal(path: Path) -> NDArray[np.float32]:
     with h5py.File(path, "r") as file:
         signal = file["signal"]
         offset, shape = signal.id.get_offset(), signal.shape
-    return np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape)
+    # a plain view: every slice of the map itself runs code of its class
+    return np.asarray(np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape))

@@ -6,6 +6,7 @@ dataset card is one of the functions for these sites with everything but the fol
 
 import errno
 import hashlib
+import json
 import re
 import tarfile
 import xml.etree.ElementTree as ElementTree
@@ -24,6 +25,7 @@ OPENNEURO = "https://s3.amazonaws.com/openneuro.org"
 PHYSIONET = "https://physionet.org/files"
 ZENODO = "https://zenodo.org/api/records"
 FIGSHARE = "https://api.figshare.com/v2/articles"
+DESCRIPTION = "dataset_description.json"
 S3_NAMESPACE = {"s3": "http://s3.amazonaws.com/doc/2006-03-01/"}
 TIMEOUT_S = 60
 CHUNK = 1 << 16
@@ -38,27 +40,48 @@ class Remote:
     md5: str | None
 
 
-def fetch_openneuro(root: Path, accession: str, bucket: str = OPENNEURO) -> None:
-    """Fetch the current version of an OpenNeuro data set into ``root``.
+def fetch_openneuro(root: Path, accession: str, version: str, bucket: str = OPENNEURO) -> None:
+    """Fetch an OpenNeuro data set into ``root``.
+
+    The public bucket lists the current version only, so nothing is fetched where that is not the wanted one.
 
     Parameters
     ----------
-    accession
-        For instance ``ds005398``.
+    accession, version
+        For instance ``ds005398`` and ``1.0.1``.
     bucket
         Address of the bucket.
 
     Raises
     ------
     BenchError
-        The server cannot be reached, has no such data set, or sends a file whose size or MD5 is not what it announced.
+        The server cannot be reached, has no such data set, has another version of it by the DOI in its
+        dataset_description.json, or sends a file whose size or MD5 is not what it announced.
     """
     files = list(_listing(bucket, f"{accession}/"))
     if not files:
         raise BenchError(f"{bucket}: no data set {accession}: correct the card's dataset.acquire.accession")
+    files.sort(key=lambda file: file.path != f"{accession}/{DESCRIPTION}")
     for file in track(files, f"fetching {accession}"):
         target = _inside(root, file.path.removeprefix(f"{accession}/"))
         fetch(f"{bucket}/{quote(file.path)}", target, file.size, file.md5)
+        if target == root.resolve() / DESCRIPTION:
+            check_version(target, accession, version)
+
+
+def check_version(description: Path, accession: str, version: str) -> None:
+    """Raise BenchError unless the DOI in an OpenNeuro data set's description ends in this version."""
+    try:
+        doi = str(json.loads(description.read_text("utf-8-sig"))["DatasetDOI"])
+    except (ValueError, KeyError, TypeError):
+        doi = ""
+    found = re.search(rf"openneuro\.{accession}\.v(\S+)$", doi)
+    current = found[1] if found else "unknown"
+    if current != version:
+        raise BenchError(
+            f"{accession}: OpenNeuro has version {current} by its {DESCRIPTION}, the card states {version}: say "
+            f"dataset.version={current} to fetch that one"
+        )
 
 
 def fetch_huggingface(root: Path, repo: str, revision: str = "main", endpoint: str | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.recording import open_recording
+from omni_bench.data.recording import Recording, open_recording
 from omni_bench.datasets.bids_eeg import read_bids_eeg, scalp_channels
 from omni_bench.datasets.bids_files import sidecars
 from omni_bench.datasets.bids_ieeg import read_bids_ieeg
@@ -20,7 +20,13 @@ READERS: dict[str, Callable[..., Cohort]] = {"intracranial": read_bids_ieeg, "sc
 NAME = "recordings"
 
 
-def read_unlabelled(path: Path, family: str, unit: str | None = None, on_error: str = "raise") -> Cohort:
+def read_unlabelled(
+    path: Path,
+    family: str,
+    unit: str | None = None,
+    on_error: str = "raise",
+    opener: Callable[..., Recording] = open_recording,
+) -> Cohort:
     """Metadata of the recordings at ``path``, as `omni_bench.datasets.bids_ieeg` or ``bids_eeg`` reads them.
 
     A file without a channels.tsv is one patient's, named after it, and all of its channels of the family are good.
@@ -31,6 +37,8 @@ def read_unlabelled(path: Path, family: str, unit: str | None = None, on_error: 
         A recording, a BIDS tree or a folder in one.
     family
         ``intracranial`` or ``scalp``.
+    opener
+        Of a file without a channels.tsv.
 
     Raises
     ------
@@ -44,22 +52,17 @@ def read_unlabelled(path: Path, family: str, unit: str | None = None, on_error: 
     tree = next((folder for folder in (path, *path.parents) if any((folder / name).is_file() for name in marks)), None)
     if path.is_dir() or (tree and any(sidecars(path, tree, "channels.tsv"))):
         return READERS[family](tree or path, NAME, on_error, unit, only=path)
-    return _alone(path, family, unit)
+    return _alone(path, family, unit, opener)
 
 
-def _alone(path: Path, family: str, unit: str | None) -> Cohort:
-    recording = open_recording(path, unit=unit)
+def _alone(path: Path, family: str, unit: str | None, opener: Callable[..., Recording]) -> Cohort:
+    recording = opener(path, unit=unit)
     name = path.stem.removesuffix("_ieeg").removesuffix("_eeg")
     if family == "scalp":
         channels, kind = scalp_channels(recording.ch_names), "EEG"
+        channels["good"] = ~channels["raw_name"].isin(recording.bads)
     else:
-        raw, kind = pd.Series(recording.ch_names, dtype="str"), "iEEG"
-        channels = pd.DataFrame({"raw_name": raw, "channel": contact_names(raw)})
-        others = no_brain(channels["channel"])
-        if others.all():
-            raise BenchError(f"{path}: no intracranial channel, by name (it has {', '.join(raw[:8])}, ...)")
-        channels = channels[~others].assign(type="SEEG")
-    channels["good"] = ~channels["raw_name"].isin(recording.bads)
+        channels, kind = contacts(path, recording.ch_names, recording.bads), "iEEG"
     facts = {"sfreq": recording.sfreq, "duration": recording.duration, "modality": kind}
     return Cohort(
         NAME,
@@ -68,7 +71,24 @@ def _alone(path: Path, family: str, unit: str | None) -> Cohort:
         pd.DataFrame([{"recording": name, "subject": name, "path": path.name, **facts}]),
         channels.assign(recording=name),
         unit,
+        opener=opener,
     )
+
+
+def contacts(path: Path, ch_names: Sequence[str], bads: Sequence[str]) -> pd.DataFrame:
+    """Channel table of a file's intracranial channels, by their names; those that the file marks are bad.
+
+    Raises
+    ------
+    BenchError
+        There is none.
+    """
+    raw = pd.Series(ch_names, dtype="str")
+    channels = pd.DataFrame({"raw_name": raw, "channel": contact_names(raw)})
+    others = no_brain(channels["channel"])
+    if others.all():
+        raise BenchError(f"{path}: no intracranial channel, by name (it has {', '.join(raw[:8])}, ...)")
+    return channels[~others].assign(type="SEEG", good=~raw.isin(bads))
 
 
 def with_resection(cohort: Cohort, resected: Sequence[str]) -> Cohort:

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from omni_bench.data.datamodule import BalancedSampler, WholeBatches, WindowDataModule
-from omni_bench.data.dataset import WindowDataset
+from omni_bench.data.dataset import WindowDataset, as_read
 from omni_bench.data.store import write_store
 from omni_bench.errors import BenchError
 
@@ -63,9 +63,13 @@ def test_workers_deliver_the_same_bytes(windows: pd.DataFrame, method: str) -> N
     single = windows[windows["row"] >= 0]
     dataset = WindowDataset(single, 200)
     dataset[0]  # a map that is open in the parent must not be shared wrongly
-    alone = list(DataLoader(dataset, batch_size=7))
-    shared = list(DataLoader(dataset, batch_size=7, num_workers=2, multiprocessing_context=method))
+    options = {"batch_size": 7, "collate_fn": as_read}
+    alone = list(DataLoader(dataset, **options))
+    shared = list(DataLoader(dataset, num_workers=2, multiprocessing_context=method, **options))
     assert len(alone) == len(shared) == 6
+    items = torch.cat([x for x, _, _ in alone])
+    assert torch.equal(items, torch.stack([dataset[i][0] for i in range(len(single))]))
+    assert torch.cat([i for _, _, i in alone]).tolist() == list(range(len(single)))
     for expected, found in zip(alone, shared, strict=True):
         assert all(torch.equal(e.nan_to_num(-1), f.nan_to_num(-1)) for e, f in zip(expected, found, strict=True))
 

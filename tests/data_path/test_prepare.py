@@ -5,6 +5,7 @@ import logging
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,9 @@ from omni_bench.data.cohort import Cohort
 from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.data.prepare import prepare
 from omni_bench.data.preprocess import Preprocessing
+from omni_bench.data.recording import Recording, open_recording
 from omni_bench.data.samples import channel_windows
-from omni_bench.data.store import map_signal, verify_store
+from omni_bench.data.store import map_signal, open_store, verify_store
 from omni_bench.data.trials import check_channels
 from omni_bench.errors import BenchError
 from omni_bench.signal.electrode_names import electrode_name
@@ -290,3 +292,100 @@ def test_a_broken_channel_makes_no_other(tmp_path: Path) -> None:
     made, stored = prepare(cohort, steps, tmp_path / "cache", on_error="skip")
     np.testing.assert_allclose(map_signal(stored["sub-0"].path), signals[0][[1, 2]], rtol=1e-4)
     assert {"what": "channels", "reason": "flat", "n": 1} in made.excluded
+
+
+BASED = Preprocessing(sfreq=100, low=0.5, high=40, reference="average", base_sfreq=512)
+
+
+def opened_by(path: Path, *rest: Any) -> Recording:
+    """Opens, and leaves a line for each time beside the file; with a border of pieces in the middle."""
+    with path.with_suffix(".log").open("a") as log:
+        log.write("opened\n")
+    return replace(open_recording(path, *rest), pieces=(0, 401))
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_models_rates_and_channels_derive_from_one_store(tmp_path: Path, on_error: str) -> None:
+    cohort = replace(cohort_of(tmp_path, n=1), opener=opened_by)
+    asked = [
+        BASED,
+        replace(BASED, sfreq=128),
+        replace(BASED, sfreq=256, channels=("A3", "A1"), channel_policy="exact"),
+        replace(BASED, sfreq=200, channels=("A3",), channel_policy="exact"),
+    ]
+    cache = tmp_path / "cache"
+    derived = [prepare(cohort, steps, cache, line_freq=50, on_error=on_error)[1]["sub-0"] for steps in asked]
+    assert (tmp_path / "sub-0.log").read_text().count("opened") == 1
+    assert len(list((cache / "store/tiny").glob("*.h5"))) == len(asked)
+    assert len(list((cache / "store/tiny/base").iterdir())) == 1
+    for steps, file in zip(asked, derived, strict=True):
+        at_once = prepare(cohort, replace(steps, base_sfreq=None), tmp_path / "direct", line_freq=50)[1]["sub-0"]
+        assert (file.sfreq, file.ch_names, file.n_times) == (at_once.sfreq, at_once.ch_names, at_once.n_times)
+        values = map_signal(at_once.path)
+        np.testing.assert_allclose(map_signal(file.path), values, rtol=0, atol=4e-7 * np.abs(values).max())
+
+
+def test_whether_a_base_was_there_changes_no_bit(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path, n=1)
+    prepare(cohort, replace(BASED, sfreq=128), tmp_path / "warm", line_freq=50)
+    caches = [tmp_path / name for name in ("warm", "cold")]
+    warm, cold = (prepare(cohort, BASED, cache, line_freq=50)[1]["sub-0"] for cache in caches)
+    assert map_signal(warm.path).tobytes() == map_signal(cold.path).tobytes()
+    assert warm.path.name == cold.path.name
+
+
+def test_a_base_is_stored_at_its_own_rate_at_most(tmp_path: Path) -> None:
+    """A sine of 7 Hz at 1000 Hz is stored at 512 Hz and comes out at 200 Hz; one of 150 Hz leaves no alias at 50 Hz."""
+    t = np.arange(20_000) / 1000
+    rows = [1000 * np.sin(2 * np.pi * 7 * t), 1000 * np.sin(2 * np.pi * 150 * t), 1000 * np.sin(2 * np.pi * 11 * t)]
+    cohort = cohort_of(tmp_path, n=1, sfreq=[1000.0])
+    write_edf(tmp_path / "sub-0.edf", [Signal(n, r.astype("<i2"), 1000.0) for n, r in zip(NAMES, rows, strict=True)])
+    cohort = replace(cohort, channels=cohort.channels.assign(good=True))
+    steps = Preprocessing(sfreq=200, notch=False, low=0.5, base_sfreq=512)
+    stored = prepare(cohort, steps, tmp_path / "cache")[1]["sub-0"]
+    files = {open_store(path).sfreq for path in (tmp_path / "cache/store/tiny").rglob("*.h5")}
+    assert (stored.sfreq, stored.n_times, files) == (200.0, 4000, {200.0, 512.0})
+    seven, alias, _ = map_signal(stored.path)[:, 1000:3000]
+    at = np.arange(1000, 3000) / 200
+    np.testing.assert_allclose(seven, 100 * np.sin(2 * np.pi * 7 * at), atol=1.0)
+    assert np.abs(alias).max() < 1.0
+
+
+def test_broken_channels_keep_their_reason_by_way_of_a_base(tmp_path: Path) -> None:
+    cohort = cohort_of(tmp_path, n=1)
+    set_digits(cohort, 0, "A3", np.zeros(800, int))
+    cohort = replace(cohort, channels=cohort.channels.assign(good=True))
+    left, stored = prepare(cohort, BASED, tmp_path / "cache", on_error="skip", line_freq=50)
+    assert stored["sub-0"].broken == {"A3": "flat"}
+    assert set(left.channels.loc[left.channels["good"], "channel"]) == {"A1", "A2"}
+    for cache in ("cache", "other"):
+        with pytest.raises(BenchError, match=r"sub-0\.edf: channel A3: flat"):
+            prepare(cohort, replace(BASED, sfreq=128), tmp_path / cache, line_freq=50)
+
+
+@pytest.mark.parametrize(
+    ("steps", "sfreq", "base"),
+    [
+        (BASED, 500.0, None),
+        (BASED, 2000.0, 512.0),
+        (BASED, 512.0, None),
+    ],
+)
+def test_rate_of_a_base(steps: Preprocessing, sfreq: float, base: float | None) -> None:
+    found = steps.base(sfreq)
+    assert found is not None
+    assert (found.sfreq, found.low, found.high, found.channels) == (base, 0.5, 40, ())
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        replace(BASED, base_sfreq=None),
+        replace(BASED, sfreq=1000),
+        replace(BASED, sfreq=None),
+        replace(BASED, sfreq=500),
+        BASED.without_filters(),
+    ],
+)
+def test_no_base_where_it_would_serve_nothing(steps: Preprocessing) -> None:
+    assert steps.base(500.0) is None

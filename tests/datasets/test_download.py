@@ -13,9 +13,12 @@ from urllib.parse import parse_qs, urlparse
 
 import numpy as np
 import pytest
+import yaml
 
 from omni_bench.api import compose_config
 from omni_bench.datasets.download import (
+    DESCRIPTION,
+    check_version,
     fetch,
     fetch_figshare,
     fetch_huggingface,
@@ -29,6 +32,7 @@ from omni_bench.errors import BenchError
 from omni_bench.steps import acquire
 
 COMMIT = "0" * 40
+CARDS = Path(__file__).parents[2] / "conf" / "dataset"
 
 
 class Server(ThreadingHTTPServer):
@@ -169,10 +173,16 @@ def test_a_part_that_is_too_long_is_begun_again(server: Server, tmp_path: Path) 
     assert fetch(f"{server.url}/x.edf", tmp_path / "x.edf", 1000, md5(data)).read_bytes() == data
 
 
+def description(accession: str, version: str) -> bytes:
+    return json.dumps({"Name": "x", "DatasetDOI": f"doi:10.18112/openneuro.{accession}.v{version}"}).encode()
+
+
 def test_openneuro(server: Server, tmp_path: Path) -> None:
     names = ["participants.tsv", "sub-01/ieeg/sub-01 +x_ieeg.edf", "sub-01/ieeg/big.edf", "empty.txt", "README"]
     for i, name in enumerate(names):
         server.files[f"/ds1/{name}"] = b"" if name == "empty.txt" else blob(1000 + i)
+    names.append("dataset_description.json")
+    server.files[f"/ds1/{names[-1]}"] = description("ds1", "1.0.2")
     server.files["/ds11/other.txt"] = b"of another data set"
     server.etags["/ds1/sub-01/ieeg/big.edf"] = f"{'0' * 32}-7"  # a multipart upload
     # the space and the plus arrive quoted
@@ -185,28 +195,60 @@ def test_openneuro(server: Server, tmp_path: Path) -> None:
             return iter(listed)
 
     server.files = Both(quoted)
-    fetch_openneuro(tmp_path / "out", "ds1", bucket=server.url)
+    fetch_openneuro(tmp_path / "out", "ds1", "1.0.2", bucket=server.url)
     got = {
         p.relative_to(tmp_path / "out").as_posix(): p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()
     }
     assert got == {name: listed[f"/ds1/{name}"] for name in names}
     before = len(server.log)
-    fetch_openneuro(tmp_path / "out", "ds1", bucket=server.url)
+    fetch_openneuro(tmp_path / "out", "ds1", "1.0.2", bucket=server.url)
     assert {path for _, path, _ in server.log[before:]} == {"/"}
     with pytest.raises(BenchError, match="no data set ds9"):
-        fetch_openneuro(tmp_path, "ds9", bucket=server.url)
+        fetch_openneuro(tmp_path, "ds9", "1.0.2", bucket=server.url)
+
+
+@pytest.mark.parametrize(
+    ("content", "current"),
+    [
+        (description("ds1", "1.0.20"), "1.0.20"),
+        (description("ds2", "1.0.2"), "unknown"),
+        (b'{"Name": "x"}', "unknown"),
+        (b"{", "unknown"),
+    ],
+)
+def test_openneuro_in_another_version_is_not_fetched(
+    server: Server, tmp_path: Path, content: bytes, current: str
+) -> None:
+    server.files["/ds1/CHANGES"] = server.files["/ds1/sub-01/eeg/sub-01_eeg.edf"] = blob(1000)
+    server.files["/ds1/dataset_description.json"] = content
+    with pytest.raises(BenchError, match=rf"ds1: OpenNeuro has version {current} .* say dataset.version={current} to"):
+        fetch_openneuro(tmp_path, "ds1", "1.0.2", bucket=server.url)
+    assert found(tmp_path) == {"dataset_description.json": content}
+    fetch_openneuro(tmp_path, "ds1", current, bucket=server.url)
+    assert len(found(tmp_path)) == 3
+
+
+def test_versions_of_openneuro_in_the_cards_are_those_of_real_files(shared: Path) -> None:
+    checked = 0
+    for file in sorted(CARDS.glob("*.yaml")):
+        card = yaml.safe_load(file.read_text(encoding="utf-8"))
+        accession = card.get("acquire", {}).get("accession", "none")
+        for path in (shared / "data").glob(f"sidecars_*/{accession}/{DESCRIPTION}"):
+            check_version(path, accession, card["version"])
+            checked += 1
+    assert checked >= 11
 
 
 def test_openneuro_key_that_leaves_the_folder(server: Server, tmp_path: Path) -> None:
     server.files["/ds1/../../evil.txt"] = b"x"
     with pytest.raises(BenchError, match="leaves the folder"):
-        fetch_openneuro(tmp_path / "out", "ds1", bucket=server.url)
+        fetch_openneuro(tmp_path / "out", "ds1", "1.0.2", bucket=server.url)
     assert not list(tmp_path.rglob("evil.txt"))
 
 
 def test_nobody_there(tmp_path: Path) -> None:
     with pytest.raises(BenchError, match="cannot be listed"):
-        fetch_openneuro(tmp_path, "ds1", bucket="http://127.0.0.1:9")
+        fetch_openneuro(tmp_path, "ds1", "1.0.2", bucket="http://127.0.0.1:9")
 
 
 def archive(members: dict[str, bytes], link: tuple[str, str] | None = None) -> bytes:
