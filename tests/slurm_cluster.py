@@ -19,7 +19,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=30
+AuthInfo=socket={folder}/munge.socket,cred_expire=60
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -34,6 +34,8 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=bf_interval=1,sched_interval=1
 MinJobAge=3600
 KillWait=5
+MessageTimeout=60
+BatchStartTimeout=120
 UnkillableStepTimeout=300
 ReturnToService=2
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000
@@ -107,7 +109,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _until(condition: object, otherwise: str, seconds: float = 60) -> None:
+def _until(condition: object, otherwise: str, seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         if time.monotonic() > end:

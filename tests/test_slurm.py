@@ -17,6 +17,10 @@ from tests.slurm_cluster import cluster, slurm, state, tend, why_not
 
 TRAINING = ["trainer.max_epochs=15", "trainer.checkpoint_every=1", "trainer.progress=false", "n_boot=10"]
 LAUNCHER = ["hydra/launcher=slurm", "hydra.launcher.cpus_per_task=1", "hydra.launcher.mem_gb=2"]
+STALL_S = 300
+"""Without anything new the sweep is given up; SLURM itself lets a requeued job wait until its old credential is void."""
+WAYS = (("scancel", "--signal=USR2"), ("scontrol", "requeue"))
+"""As a cluster that preempts warns, and as an administrator who needs the node."""
 REASON = why_not()
 
 
@@ -28,7 +32,7 @@ def environment() -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(REASON is not None, reason=str(REASON))
 def test_a_sweep_goes_through_though_jobs_are_taken_away(tmp_path: Path, environment: dict[str, str]) -> None:
     write_demo_eeg(tmp_path / "demo_eeg", n_persons=5)
@@ -46,12 +50,12 @@ def test_a_sweep_goes_through_though_jobs_are_taken_away(tmp_path: Path, environ
         f"paths.output_dir={outputs}",
     ]
     # a busy machine may lose a job for good; a sweep begun again does only what is missing
-    taken: list[int] = []
-    for seconds in (500, 300):
+    taken: tuple[list[int], list[int]] = [], []
+    for _ in range(2):
         with (tmp_path / "sweep.log").open("w") as log:
             sweep = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
             try:
-                take_jobs_away(environment, sweep, outputs, taken, seconds)
+                take_jobs_away(environment, sweep, outputs, taken)
             finally:
                 sweep.kill()
                 sweep.wait()
@@ -60,14 +64,13 @@ def test_a_sweep_goes_through_though_jobs_are_taken_away(tmp_path: Path, environ
         print((tmp_path / "sweep.log").read_text()[-2000:], state(environment))
         slurm(environment, "scancel", "--full", "--user=root")
     assert sweep.returncode == 0
-    assert len(taken) == 2
-    logs = ["".join(file.read_text() for file in outputs.glob(f".submitit/*_{seed}/*_log.*")) for seed in taken]
-    assert "this job is preempted" in logs[0]
-    assert all(log.count("Starting with JobEnvironment") >= 2 for log in logs)
+    warned, requeued = ([seed for seed in seeds if n_starts(outputs, seed) > 1] for seeds in taken)
+    assert "this job is preempted" in logs_of(outputs, warned[0])
+    assert requeued
     done = list(runs_below(outputs))
     assert [one.state for one in done] == ["done"] * 6
 
-    unbroken = [*run, f"seed={taken[0]}", f"paths.output_dir={tmp_path}/unbroken"]
+    unbroken = [*run, f"seed={warned[0]}", f"paths.output_dir={tmp_path}/unbroken"]
     api.run(unbroken)
     folder = api.compose_config(unbroken).run_name
     ours, theirs = (
@@ -77,17 +80,40 @@ def test_a_sweep_goes_through_though_jobs_are_taken_away(tmp_path: Path, environ
 
 
 def take_jobs_away(
-    environment: dict[str, str], sweep: "subprocess.Popen[bytes]", outputs: Path, taken: list[int], seconds: float
+    environment: dict[str, str], sweep: "subprocess.Popen[bytes]", outputs: Path, taken: tuple[list[int], list[int]]
 ) -> None:
-    """Until the sweep or the time ends, preempt the first job that trains and requeue the second."""
-    # as a cluster that preempts warns, and as an administrator who needs the node
-    ways = [("scancel", "--signal=USR2"), ("scontrol", "requeue")]
-    end = time.monotonic() + seconds
-    while sweep.poll() is None and time.monotonic() < end:
-        training = {int(file.parents[1].name.split("-")[1]) for file in outputs.rglob("last.ckpt")}
-        for seed in sorted(training - set(taken))[: len(ways) - len(taken)]:
-            (submitted,) = (folder for folder in outputs.glob(".submitit/*_*") if folder.name.endswith(f"_{seed}"))
-            slurm(environment, *ways[len(taken)], submitted.name)
-            taken.append(seed)
+    """Until the sweep ends or stalls, take away jobs that train, each way until one has come back.
+
+    One that had ended before it was reached does not come back; then the next is taken.
+    """
+    moved, seen = time.monotonic(), 0
+    while sweep.poll() is None and time.monotonic() - moved < STALL_S:
+        training = {seed_of(file): file for file in outputs.rglob("last.ckpt")}
+        for way, seeds in zip(WAYS, taken, strict=True):
+            untouched = sorted(training.keys() - {*taken[0], *taken[1]})
+            late = all(ended(training[seed]) and n_starts(outputs, seed) < 2 for seed in seeds)
+            for seed in [seed for seed in untouched if late and not ended(training[seed])][:1]:
+                jobs = [folder.name for folder in outputs.glob(f".submitit/*_{seed}")]
+                slurm(environment, *way, max(jobs, key=lambda job: int(job.split("_")[0])))
+                seeds.append(seed)
         tend(environment)
+        n_files = sum(1 for _ in outputs.rglob("*"))
+        if n_files != seen:
+            moved, seen = time.monotonic(), n_files
         time.sleep(0.5)
+
+
+def seed_of(checkpoint: Path) -> int:
+    return int(checkpoint.parents[1].name.split("-")[1])
+
+
+def ended(checkpoint: Path) -> bool:
+    return (checkpoint.parents[1] / "report.html").is_file()
+
+
+def logs_of(outputs: Path, seed: int) -> str:
+    return "".join(file.read_text() for file in outputs.glob(f".submitit/*_{seed}/*_log.*"))
+
+
+def n_starts(outputs: Path, seed: int) -> int:
+    return logs_of(outputs, seed).count("Starting with JobEnvironment")

@@ -60,7 +60,7 @@ class ArrayFile:
         """Variables or keys; empty for a file that is one array."""
         if self.path.suffix.lower() == ".mat":
             return list(self._variables)
-        return list(self._content) if isinstance(self._content, dict) else []
+        return [name for name in self._content if isinstance(name, str)] if isinstance(self._content, dict) else []
 
     def value(self, name: str) -> Any:
         """What stands under a name; MATLAB's arrays have two dimensions at least.
@@ -79,7 +79,7 @@ class ArrayFile:
                 known = list(value) if isinstance(value, dict) else []
                 known = self.names if part == head else known
                 raise BenchError(
-                    f"{self.path}: no variable {name} (found: {', '.join(known[:8]) or 'one array'}): "
+                    f"{self.path}: no variable {_shown(name)} (found: {', '.join(map(_shown, known[:8])) or 'one array'}): "
                     "another release of the dataset?"
                 )
             value = value[part]
@@ -254,6 +254,11 @@ def _read_csv(path: Path) -> NDArray[np.float64]:
         return pd.read_csv(path).to_numpy(np.float64)
     except ValueError as error:  # also of pandas' own parser
         raise BenchError(f"{path}: not a regular table of numbers ({error}): copy the file again") from error
+
+
+def _shown(name: object) -> str:
+    """A name on one line; those of a damaged file may hold anything."""
+    return "".join(sign if sign.isprintable() else "?" for sign in str(name)[:60])
 
 
 def regular(path: Path, value: Any) -> NDArray[Any]:

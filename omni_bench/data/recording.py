@@ -137,6 +137,9 @@ def open_recording(path: Path | str, ch_names: Sequence[str] | None = None, unit
         raise BenchError(f"{path}: cannot be read by its header ({reader_said(error)}): copy the file again") from error
     if not raw.n_times:
         raise BenchError(f"{path}: no samples: copy the file again")
+    # a sample has a byte or more, but for MATLAB's files, which may be compressed
+    if path.suffix.lower() != ".set" and raw.n_times > sum(file.stat().st_size for file in recording_files(path)):
+        raise BenchError(f"{path}: its header announces {raw.n_times} samples, more than it holds: copy the file again")
     scale = np.array([factors[name] for name in names]) * volt * 1e6
     return Recording(path, float(raw.info["sfreq"]), names, int(raw.n_times), list(raw.info["bads"]), scale, raw)
 
@@ -204,6 +207,8 @@ def _open_mne(path: Path, **options: Any) -> Any:
     try:
         if suffix == ".set" and not h5py.is_hdf5(path):
             check_elements(path)
+        if suffix == ".gdf":
+            _check_gdf(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # MNE's function for EDF refuses the suffix, its class does not look at it
@@ -214,6 +219,16 @@ def _open_mne(path: Path, **options: Any) -> Any:
         raise
     except Exception as error:
         raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({reader_said(error)})") from error
+
+
+def _check_gdf(path: Path) -> None:
+    """Raise BenchError where a header announces more channels than it has room for; MNE would make lists of them all."""
+    with path.open("rb") as file:
+        header = file.read(256)
+    old = header[4:8] < b"1.9"  # of version 2 on it is two bytes
+    n_chans = int.from_bytes(header[252 : 256 if old else 254], "little")
+    if 256 * (1 + n_chans) > path.stat().st_size:
+        raise BenchError(f"{path}: its header announces {n_chans} channels, more than it holds: copy the file again")
 
 
 def broken_channels(signal: NDArray[np.float32], ch_names: Sequence[str]) -> dict[str, str]:

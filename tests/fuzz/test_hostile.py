@@ -114,3 +114,19 @@ def test_a_store_whose_signal_lies_elsewhere_is_none(tmp_path: Path) -> None:
         content["signal"].attrs.update(attributes)
     with pytest.raises(BenchError, match="damaged store"):
         open_store(file)
+
+
+def test_lists_of_different_lengths_are_no_array(tmp_path: Path) -> None:
+    file = tmp_path / "a.pkl"
+    file.write_bytes(pickle.dumps({"data": [[1.0, 2.0], [3.0]]}))
+    with pytest.raises(BenchError, match="not a regular array"):
+        ArrayFile(file).shape("data")
+
+
+def test_names_that_are_no_text_or_hold_line_breaks(tmp_path: Path) -> None:
+    file = tmp_path / "a.pkl"
+    file.write_bytes(pickle.dumps({None: 1, "a\nb": np.arange(3.0)}))
+    assert ArrayFile(file).names == ["a\nb"]
+    with pytest.raises(BenchError) as error:
+        ArrayFile(file).value("c\nd")
+    assert "no variable c?d (found: a?b)" in str(error.value)
