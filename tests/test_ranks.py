@@ -64,7 +64,7 @@ def test_ranks_predict_every_window_once(n: int) -> None:
     windows = pd.DataFrame({"path": "p", "row": -1, "first": range(n), "label": 0, "split": "test"})
     data = WindowDataModule.__new__(WindowDataModule)
     data.n_times, data.corruption, data.eval_batch_size, data.num_workers = 10, None, 3, 0
-    shares = [list(data._sequential(windows, rank, 2).sampler) for rank in (0, 1)]
+    shares = [list(data.sequential(windows, rank, 2).sampler) for rank in (0, 1)]
     assert sorted(shares[0] + shares[1]) == list(range(n))
 
 
