@@ -49,9 +49,8 @@ def shorten(net: nn.Module) -> None:
     """Keep two of each list of blocks that have the same parameters."""
     for parent in net.modules():
         for name, child in list(parent._modules.items()):
-            if not isinstance(child, nn.ModuleList | nn.Sequential) or len({shapes_of(block) for block in child}) > 1:
-                continue
-            if len(child) > 2 and (isinstance(child, nn.ModuleList) or is_encoder(child)):
+            listed = isinstance(child, nn.ModuleList) or (type(child) is nn.Sequential and is_encoder(child))
+            if listed and len(child) > 2 and len({shapes_of(block) for block in child}) == 1:
                 parent._modules[name] = child[:2]
                 if hasattr(parent, "num_res_layers"):  # CodeBrain counts its blocks once
                     parent.num_res_layers = 2
