@@ -143,7 +143,7 @@ class _Recomputed(torch.autograd.Function):
     """``conv(features(x))``, whose backward pass computes the features once more; ``weights`` are what they read.
 
     `torch.utils.checkpoint` would build the graph in both passes and do the convolution again, whose result no gradient
-    needs: a third of a forward pass here.
+    needs.
     """
 
     @staticmethod

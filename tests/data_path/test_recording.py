@@ -15,6 +15,7 @@ from pybv import write_brainvision
 from omni_bench.data.recording import broken_channels, check_amplitude, open_recording, recording_files
 from omni_bench.errors import BenchError
 from tests.data.edf import Signal, random_digits, write_edf
+from tests.data.gdf import write_gdf
 
 NAMES = ["A1", "A2", "B1"]
 N_TIMES, SFREQ = 1100, 100.0
@@ -249,3 +250,12 @@ def test_real_file_is_refused_in_one_line(shared: Path, name: str, reason: str) 
 def test_real_polysomnography_by_channel(shared: Path) -> None:
     recording = open_recording(shared / "data/scalp/sleep_edf_SC4001/short_psg.edf", ["EEG Fpz-Cz", "EEG Pz-Oz"])
     assert (recording.sfreq, recording.duration) == (100, 300)
+
+
+def test_a_gdf_header_that_announces_more_channels_than_the_file_holds(tmp_path: Path) -> None:
+    file = write_gdf(tmp_path / "a.gdf", NAMES, DIGITS.astype("int16"), round(SFREQ), [])
+    content = bytearray(file.read_bytes())
+    content[252:256] = (1 << 30).to_bytes(4, "little")
+    file.write_bytes(content)
+    with pytest.raises(BenchError, match="announces 1073741824 channels, more than it holds"):
+        open_recording(file)
