@@ -1,4 +1,4 @@
-"""Time and memory of the chunked state-space scans against the same recurrences written out step by step.
+"""Time and memory of the state-space scans against the same recurrences written out step by step.
 
     python benchmarks/mamba.py [--seconds 30] [--batch 1] [--repeats 5]
 

@@ -1,8 +1,9 @@
 """Selective state-space layers (Mamba, Mamba-2) in plain PyTorch.
 
 The recurrences are those of Gu & Dao 2023 (Mamba, Algorithm 2) and Dao & Gu 2024 (state-space duality, section 6),
-computed in chunks: all chunks at once from a zero state, then one short pass that hands the states on. Every decay is
-the exponential of a sum of non-positive numbers, never a quotient, so nothing overflows however fast a state forgets.
+computed in chunks: all chunks at once from a zero state, then one short pass that hands the states on. Mamba's large
+state is arithmetic enough for a CPU at each step, so there it goes through time once. Every decay is the exponential of
+a sum of non-positive numbers, never a quotient, so nothing overflows however fast a state forgets.
 
 Where ``mamba_ssm`` imports and the tensors are on a GPU, its fused kernels are used instead (untested here).
 """
@@ -14,11 +15,9 @@ from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-# Below this many state elements a recorded CPU step costs more in dispatch than in arithmetic, so chunks are worth their
-# second pass; above it (FEMBA: 24 640 per sample) one pass over time is faster. benchmarks/mamba.py shows both sides.
-_DISPATCH_BOUND_STATE = 8192
 # 4 to 16 take the same time, 32 is slower: the states of so many steps (FEMBA: 1.6 MB per sample) leave the cache.
 _STEPS_AT_ONCE = 8
 
@@ -58,8 +57,9 @@ def selective_scan(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk
         Negative rates.
     B, C : (batch, n_times, d_state)
     chunk : int, optional
-        Steps per chunk. Default: one pass over time on a CPU that records no gradient; else near the square root of the
-        length, or everything in one where the state is so large that arithmetic, not dispatch, is what a CPU step costs.
+        Steps per chunk, computed side by side, for devices whose cost is the number of calls; changes the speed only.
+        Default: near the square root of the length on a GPU; one pass over time on a CPU, which computes the states again
+        for the gradient instead of keeping them.
 
     Returns
     -------
@@ -68,15 +68,12 @@ def selective_scan(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk
     if x.is_cuda and (kernels := _fused_kernels()):
         rows = (t.transpose(1, 2).contiguous() for t in (x, dt))
         return kernels.selective(*rows, A, B.transpose(1, 2), C.transpose(1, 2)).transpose(1, 2)
-    batch, n_times, _ = x.shape
-    rate = A.T.contiguous()
-    if chunk is None:
-        if not x.is_cuda and not torch.is_grad_enabled():
-            return _one_pass(dt * x, dt, rate, B, C)
-        wide = not x.is_cuda and batch * A.numel() > _DISPATCH_BOUND_STATE
-        chunk = n_times if wide else math.isqrt(n_times - 1) + 1
+    rate, n_times = A.T.contiguous(), x.shape[1]
+    if chunk is None and not x.is_cuda:
+        return _OnePass.apply(dt * x, dt, rate, B, C)
+    chunk = chunk or math.isqrt(n_times - 1) + 1
     steps, gain, into, out = (_in_chunks(t, chunk).unbind(2) for t in (dt, dt * x, B, C))
-    state, ys = x.new_zeros(batch, steps[0].shape[1], *rate.shape), []
+    state, ys = x.new_zeros(len(x), steps[0].shape[1], *rate.shape), []
     for dt_t, gain_t, B_t, C_t in zip(steps, gain, into, out, strict=True):
         state = torch.addcmul(gain_t[:, :, None] * B_t[..., None], torch.exp(dt_t[:, :, None] * rate), state)
         ys.append((C_t[:, :, None] @ state)[:, :, 0])
@@ -90,20 +87,56 @@ def selective_scan(x: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk
     return y.flatten(1, 2)[:, :n_times]
 
 
-def _one_pass(gain: Tensor, dt: Tensor, rate: Tensor, B: Tensor, C: Tensor) -> Tensor:
+def _states(state: Tensor, gain: Tensor, dt: Tensor, rate: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
+    """Decays and states `(batch, steps, d_state, d_inner)` of a few steps that begin from `state`."""
+    decays = torch.exp2_(dt[:, :, None] * (rate * math.log2(math.e)))  # exp takes three times as long
+    states = gain[:, :, None] * B[..., None]
+    for decay, following in zip(decays.unbind(1), states.unbind(1), strict=True):
+        state = following.addcmul_(decay, state)
+    return decays, states
+
+
+class _OnePass(torch.autograd.Function):
     """`selective_scan` step by step, with what does not depend on the state computed for a few steps at once.
 
-    ``gain`` and ``dt`` are ``(batch, n_times, d_inner)``, ``rate`` is ``(d_state, d_inner)``.
+    ``gain`` and ``dt`` are ``(batch, n_times, d_inner)``, ``rate`` is ``(d_state, d_inner)``. For the gradient only the
+    state before each block of steps is kept.
     """
-    state, y = gain.new_zeros(len(gain), *rate.shape), torch.empty_like(gain)
-    for first in range(0, gain.shape[1], _STEPS_AT_ONCE):
-        now = slice(first, first + _STEPS_AT_ONCE)
-        decays = torch.exp_(dt[:, now, None] * rate)
-        states = gain[:, now, None] * B[:, now, :, None]
-        for k in range(states.shape[1]):
-            state = states[:, k].addcmul_(decays[:, k], state)
-        y[:, now] = (C[:, now, None] @ states)[:, :, 0]
-    return y
+
+    @staticmethod
+    def forward(ctx, gain: Tensor, dt: Tensor, rate: Tensor, B: Tensor, C: Tensor) -> Tensor:
+        state, before, y = gain.new_zeros(len(gain), *rate.shape), [], []
+        blocks = zip(*(t.split(_STEPS_AT_ONCE, dim=1) for t in (gain, dt, B, C)), strict=True)
+        for gain_k, dt_k, B_k, C_k in blocks:
+            before.append(state)
+            states = _states(state, gain_k, dt_k, rate, B_k)[1]
+            y.append((C_k[:, :, None] @ states)[:, :, 0])
+            state = states[:, -1].clone()
+        ctx.save_for_backward(gain, dt, rate, B, C, *before)
+        return torch.cat(y, dim=1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_y: Tensor) -> tuple[Tensor, ...]:
+        gain, dt, rate, B, C, *before = ctx.saved_tensors
+        grad_rate, carried, blocks = torch.zeros_like(rate), torch.zeros_like(before[0]), []
+        split = (t.split(_STEPS_AT_ONCE, dim=1) for t in (gain, dt, B, C, grad_y))
+        for state, gain_k, dt_k, B_k, C_k, grad_y_k in reversed(list(zip(before, *split, strict=True))):
+            decays, states = _states(state, gain_k, dt_k, rate, B_k)
+            grad_states = C_k[..., None] * grad_y_k[:, :, None]
+            for decay, grad_state in zip(reversed(decays.unbind(1)), reversed(grad_states.unbind(1)), strict=True):
+                carried = decay * grad_state.add_(carried)
+            grad_C = (grad_y_k[:, :, None] @ states.mT)[:, :, 0]
+            grad_gain = (B_k[:, :, None] @ grad_states)[:, :, 0]
+            grad_B = (gain_k[:, :, None] @ grad_states.mT)[:, :, 0]
+            # d exp(dt A): the state before each step times its decay
+            grad_exponent = decays.mul_(grad_states)
+            grad_exponent[:, 1:] *= states[:, :-1]
+            grad_exponent[:, 0] *= state
+            grad_rate += (grad_exponent * dt_k[:, :, None]).sum((0, 1))
+            blocks.append((grad_gain, (grad_exponent * rate).sum(2), grad_B, grad_C))
+        grad_gain, grad_dt, grad_B, grad_C = (torch.cat(parts[::-1], dim=1) for parts in zip(*blocks, strict=True))
+        return grad_gain, grad_dt, grad_rate, grad_B, grad_C
 
 
 def _segment_sums(a: Tensor) -> Tensor:
