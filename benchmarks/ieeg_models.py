@@ -3,7 +3,8 @@
     python benchmarks/ieeg_models.py [--repeats 3] [--threads 1] [--device cpu]
 
 - SEEG-Net, published layout: whole branches computed, then cut, against only what survives the cut.
-- Event model: filters rebuilt at each call and the full-length FFT, against ours, in float32 and in bfloat16.
+- Event model: filters rebuilt at each call and the full-length FFT, against ours, in float32 and in bfloat16. Beside it
+  the time that the arithmetic of a step takes at the rate of this machine's matrix product, below which float32 cannot go.
 - Handcrafted features: one function per feature and channel with numpy and scipy, against all channels at once.
 
 Times are wall seconds, the best of the repeats, which alternate between the two sides.
@@ -20,6 +21,7 @@ import scipy.stats
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 from omni_bench.models.handcrafted import BANDS, handcrafted_features
 from omni_bench.models.pyhfo import PyHFOOmni
@@ -40,7 +42,16 @@ class PlainSEEGNet(SEEGNet):
 
 
 class PlainEventModel(PyHFOOmni):
-    """PyHFO-Omni with the published transform: double length, filters made anew, complex FFT of 4001 points."""
+    """PyHFO-Omni with the published transform: double length, filters made anew, complex FFT of 4001 points.
+
+    Planes stay one behind the other in memory, as the published network leaves them.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        cnn = self.cnn
+        x = cnn.maxpool(cnn.relu(cnn.bn1(cnn.conv1(self.images(x)))))
+        x = cnn.fc(cnn.layer4(cnn.layer3(cnn.layer2(cnn.layer1(x)))).mean(dim=(-2, -1)))
+        return self.fc_out(self.embed_features(x))
 
     def images(self, x: Tensor) -> Tensor:
         x = x[:, 0]
@@ -127,6 +138,19 @@ def training_step(net: nn.Module, x: Tensor, bfloat16: bool = False) -> Callable
     return step
 
 
+def arithmetic_floor(step: Callable[[], object], device: str, repeats: int) -> float:
+    """Seconds of the step's multiplications and additions at the rate of a float32 product of 4096 × 4096 matrices."""
+    with FlopCounterMode(display=False) as counter:
+        step()
+    a, b = torch.randn(2, 4096, 4096, device=device)
+    best = math.inf
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        (a @ b).sum().item()
+        best = min(best, time.perf_counter() - start)
+    return counter.get_total_flops() * best / (2 * 4096**3)
+
+
 def compare(title: str, plain: Callable[[], object], ours: Callable[[], object], target: float, repeats: int) -> None:
     best = {"plain": math.inf, "ours": math.inf}
     for _ in range(repeats):
@@ -160,13 +184,15 @@ def main() -> None:
     step = training_step(plain, minute), training_step(ours, minute)
     compare("SEEG-Net training step, published layout", *step, 2, arguments.repeats)
 
-    events = brownian(32 if on_gpu else 8, 2000)
+    events = brownian(32, 2000)
     net |= {"n_times": 2000}
     plain, ours = (build(**net).to(arguments.device) for build in (PlainEventModel, PyHFOOmni))
     torch.testing.assert_close(ours.images(events), plain.images(events), atol=1e-2, rtol=0)
     compare("event images", lambda: plain.images(events), lambda: ours.images(events), 2, arguments.repeats)
     step = training_step(plain, events)
     compare("event model training step, float32", step, training_step(ours, events), 2, arguments.repeats)
+    floor = arithmetic_floor(training_step(ours, events), arguments.device, arguments.repeats)
+    print(f"{'':42s} {'':10s} {floor:8.3f} s of it is arithmetic at the rate of a matrix product")
     compare("event model training step, bfloat16 ours", step, training_step(ours, events, True), 2, arguments.repeats)
 
     channels = brownian(32, 60_000)[:, 0]
