@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chi2, norm
 from statsmodels.stats.multitest import multipletests
 
 from omni_bench.errors import BenchError
@@ -15,6 +15,7 @@ from omni_bench.evaluation.auc_comparison import (
     delong_interval,
     delong_test,
 )
+from omni_bench.evaluation.bootstrap import draw_persons
 from omni_bench.evaluation.statistics import (
     chance_tests,
     compare_over_datasets,
@@ -23,6 +24,23 @@ from omni_bench.evaluation.statistics import (
     interval_chance_tests,
     share_above_chance,
 )
+
+# albumin, total protein, K-G score and benefit from surgery of 43 patients: DeLong et al. (1988)
+# fmt: off
+DELONG_PATIENTS = np.array([
+    [3, 5.8, 10, 0], [3.2, 6.3, 5, 1], [3.9, 6.8, 3, 1], [2.8, 4.8, 6, 0],
+    [3.2, 5.8, 3, 1], [0.9, 4, 5, 0], [2.5, 5.7, 8, 0], [1.6, 5.6, 5, 1],
+    [3.8, 5.7, 5, 1], [3.7, 6.7, 6, 1], [3.2, 5.4, 4, 1], [3.8, 6.6, 6, 1],
+    [4.1, 6.6, 5, 1], [3.6, 5.7, 5, 1], [4.3, 7, 4, 1], [3.6, 6.7, 4, 0],
+    [2.3, 4.4, 6, 1], [4.2, 7.6, 4, 0], [4, 6.6, 6, 0], [3.5, 5.8, 6, 1],
+    [3.8, 6.8, 7, 1], [3, 4.7, 8, 0], [4.5, 7.4, 5, 1], [3.7, 7.4, 5, 1],
+    [3.1, 6.6, 6, 1], [4.1, 8.2, 6, 1], [4.3, 7, 5, 1], [4.3, 6.5, 4, 1],
+    [3.2, 5.1, 5, 1], [2.6, 4.7, 6, 1], [3.3, 6.8, 6, 0], [1.7, 4, 7, 0],
+    [3.7, 6.1, 5, 1], [3.3, 6.3, 7, 1], [4.2, 7.7, 6, 1], [3.5, 6.2, 5, 1],
+    [2.9, 5.7, 9, 0], [2.1, 4.8, 7, 1], [2.8, 6.2, 8, 0], [4, 7, 7, 1],
+    [3.3, 5.7, 6, 1], [3.7, 6.9, 5, 1], [3.6, 6.6, 5, 1],
+])
+# fmt: on
 
 # Ranks of C4.5, C4.5+m, C4.5+cf, C4.5+m+cf on 14 datasets: Demšar (2006), Table 6
 DEMSAR_RANKS = pd.DataFrame(
@@ -195,6 +213,32 @@ def test_delong_of_hanley_and_mcneil() -> None:
     assert auc[0] == pytest.approx(0.8932, abs=5e-5)
     assert np.sqrt(covariance[0, 0]) == pytest.approx(0.0307, abs=5e-5)
     assert delong_interval(positive, score)[1:] == pytest.approx((0.83295, 0.95339), abs=5e-6)
+
+
+def test_delong_of_delong() -> None:
+    """Chi-square 2.5340 on 2 degrees of freedom, p = 0.2817, for three tests of the same patients: the data of DeLong et
+    al. (1988) in the SAS/STAT User's Guide, chapter on LOGISTIC, example on comparing ROC curves."""
+    albumin, protein, kg, benefit = DELONG_PATIENTS.T
+    scores = np.stack([albumin, protein, 10 - kg])
+    auc, covariance = delong_covariance(benefit == 1, scores)
+    contrast = np.array([[1, 0, -1], [0, 1, -1]])
+    differences = contrast @ auc
+    statistic = differences @ np.linalg.solve(contrast @ covariance @ contrast.T, differences)
+    assert statistic == pytest.approx(2.5340, abs=5e-5)
+    assert chi2.sf(statistic, 2) == pytest.approx(0.2817, abs=5e-5)
+    pair = delong_test(benefit == 1, scores[1], scores[2])
+    z = differences[1] / np.sqrt(contrast[1] @ covariance @ contrast[1])
+    assert pair.p == pytest.approx(2 * norm.sf(abs(z)))
+
+
+def test_bootstrap_of_lohrs_suites() -> None:
+    """Mean 2.826, standard error 0.1637 where 5 of 100 suites of 4 students each are drawn: Lohr, Sampling (2021), example
+    5.2. Draws with replacement know no finite population and divide by n, not n - 1."""
+    totals = np.array([12.16, 11.36, 8.96, 12.96, 11.08])
+    draws = draw_persons(pd.Series(np.repeat(range(5), 4)), 20_000, seed=0)
+    means = draws.weights @ totals / (draws.weights @ np.full(5, 4))
+    assert means[0] == pytest.approx(2.826)
+    assert means[1:].std() == pytest.approx(0.1637 / np.sqrt(1 - 5 / 100) * np.sqrt(4 / 5), rel=0.01)
 
 
 @settings(max_examples=40, deadline=None)
