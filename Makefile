@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 TEST_ENV := HF_HUB_OFFLINE=1 WANDB_MODE=offline OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint docs format clean
+.PHONY: help install demo test test-slow test-versions lint docs format clean
 
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,12 @@ test: $(STAMP) ## fast tests, under ten minutes on two cores
 test-slow: $(STAMP) ## the rest: full sizes, kills and restarts, whole runs
 	$(TEST_ENV) $(BIN)/python -m pytest -n 2 -m slow --timeout=1800
 
+test-versions: ## fast tests with the oldest, then with the newest libraries that pyproject.toml allows
+	for age in oldest newest; do \
+	  bash tools/install.sh "$(PYTHON)" "$(VENV)-$$age" $$age && \
+	  $(TEST_ENV) "$(VENV)-$$age/bin/python" -m pytest -n 2 || exit 1; \
+	done
+
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,4 +46,4 @@ format: $(STAMP) ## rewrite the sources in the project's format
 	$(BIN)/ruff format .
 
 clean: ## remove the environment and what builds left
-	rm -rf $(VENV) dist build docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest dist build docs/_build .pytest_cache .mypy_cache .ruff_cache

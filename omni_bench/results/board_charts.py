@@ -58,14 +58,15 @@ def comparison_of(board: Board) -> RankComparison | None:
 
 
 def sweep_charts(cells: pd.DataFrame) -> Iterator[Chart]:
-    """Curves over the levels of few-shot and masking protocols, for every adaptation that has two levels."""
+    """Curves over the levels of few-shot and masking protocols, for every adaptation that has two levels; marked apart."""
     usable = cells[cells["level"].notna() & (cells["status"] != "skipped")]
-    for (protocol, adaptation), part in usable.groupby(["base_protocol", "adaptation"]):
+    for (protocol, adaptation, status), part in usable.groupby(["base_protocol", "adaptation", "status"]):
         table = common_levels(part)
         if protocol in SWEEPS and len(table) > 1:
             title, label = SWEEPS[protocol]
-            name = f"{protocol}_{adaptation}_curves"
-            yield figures.level_curves(name, f"{title}, {adaptation.replace('_', ' ')}", label, table)
+            title = f"{title}, {adaptation.replace('_', ' ')}{'' if status == 'ranked' else ', marked results'}"
+            name = f"{protocol}_{adaptation}_curves{'' if status == 'ranked' else '_marked'}"
+            yield figures.level_curves(name, title, label, table)
 
 
 def common_levels(cells: pd.DataFrame) -> pd.DataFrame:

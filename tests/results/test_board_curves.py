@@ -61,6 +61,17 @@ def test_masking_curves(tmp_path: Path) -> None:
     assert table["c"].tolist() == pytest.approx([0.6, 0.5, float("nan")], nan_ok=True)
 
 
+def test_marked_results_have_curves_of_their_own(tmp_path: Path) -> None:
+    runs = [
+        finished("t", model, value, protocol="few_shot", options={"fraction": level}, reduced=model in "cd")
+        for model, scores in {"a": [0.5, 0.6], "b": [0.4, 0.6], "c": [0.7, 0.8], "d": [0.1, 0.9]}.items()
+        for level, value in zip((0.1, 0.5), scores, strict=True)
+    ]
+    assert data_of(tmp_path, runs, "few_shot_linear_probe_curves").to_dict("list") == {"a": [0.5, 0.6], "b": [0.4, 0.6]}
+    marked = pd.read_csv(tmp_path / "board" / "figures" / "few_shot_linear_probe_curves_marked.csv", index_col=0)
+    assert marked.to_dict("list") == {"c": [0.7, 0.8], "d": [0.1, 0.9]}
+
+
 def test_a_single_level_is_no_curve(tmp_path: Path) -> None:
     runs = [finished("t", model, 0.7, protocol="few_shot", options={"fraction": 0.1}) for model in "ab"]
     with pytest.raises(FileNotFoundError):
