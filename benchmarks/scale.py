@@ -1,7 +1,8 @@
 """A cost model of prepare, detect and region: fitted on one to four times a recording, tested on eight times.
 
     python benchmarks/scale.py [--seconds 60] [--channels 8] [--hours 178] [--wide 100] [--cores 16]
-    python benchmarks/scale.py --memory 1 10        peak memory of preparing that many GB of recordings
+    python benchmarks/scale.py --memory 1 10 [--work detect]    peak memory of preparing that many GB of recordings, or
+                                                                of detecting in them
 
 Costs are CPU seconds of one thread, a line through the amounts of data (least squares, no negative intercept). Each is
 then told for a cohort: its hours, its channels, its rate, on one core and on many. Region is the TimeConv-CNN on 60 s.
@@ -83,6 +84,9 @@ def predict(n_windows: int) -> None:
             net(20 * torch.randn(1, 1, round(WINDOW_S * STORED_SFREQ)))
 
 
+WORK = {"prepare": prepare, "detect": detect}
+
+
 def cpu(work: Callable[[], None]) -> float:
     start = time.process_time()
     work()
@@ -127,8 +131,8 @@ def costs(options: argparse.Namespace, folder: Path) -> None:
     print(f"store    {gb * STORED_SFREQ * 4:7.0f} GB; recordings as EDF {gb * 1000 * 2:.0f} to {gb * 2000 * 2:.0f} GB")
 
 
-def memory(sizes: list[float], folder: Path) -> None:
-    """Peak memory of preparing recordings of ten minutes, so many that they make up each size."""
+def memory(work: str, sizes: list[float], folder: Path) -> None:
+    """Peak memory of preparing or detecting in recordings of ten minutes, so many that they make up each size."""
     seconds, n_channels = 600.0, 20
     one = write_recording(folder / "a.edf", n_channels, seconds)
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import scale; scale.report_peak(*sys.argv[1:])"
@@ -136,15 +140,15 @@ def memory(sizes: list[float], folder: Path) -> None:
     for size in sizes:
         n_files = max(1, round(size * 1e9 / one.stat().st_size))
         done = subprocess.run(
-            [sys.executable, "-c", code, one, str(n_files)], capture_output=True, text=True, check=True
+            [sys.executable, "-c", code, work, one, str(n_files)], capture_output=True, text=True, check=True
         )
         peaks.append(json.loads(done.stdout))
         print(f"{size:g} GB in {n_files} recordings: peak {peaks[-1]:.0f} MB ({peaks[-1] / peaks[0]:.2f} of the first)")
 
 
-def report_peak(path: str, n_files: str) -> None:
+def report_peak(work: str, path: str, n_files: str) -> None:
     for _ in range(int(n_files)):
-        prepare(Path(path))
+        WORK[work](Path(path))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
@@ -156,11 +160,12 @@ def main() -> None:
     parser.add_argument("--wide", type=int, default=100, help="channels of the cohort's recordings")
     parser.add_argument("--cores", type=int, default=16)
     parser.add_argument("--memory", type=float, nargs="+", metavar="GB")
+    parser.add_argument("--work", choices=list(WORK), default="prepare", help="whose memory")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         if options.memory:
-            memory(options.memory, Path(name))
+            memory(options.work, options.memory, Path(name))
         else:
             costs(options, Path(name))
 

@@ -109,12 +109,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stored")
 
 
-def fitted(chosen: tuple[str, ...], root: Path, stored: Path, folder: Path) -> pd.DataFrame:
+def fitted(chosen: tuple[str, ...], root: Path, stored: Path, folder: Path, *overrides: str) -> pd.DataFrame:
     """Predictions of a run that has few windows and stops before it evaluates; each ``folder`` has its own embeddings."""
     (folder / "cache").mkdir(parents=True)
     (folder / "cache" / "store").symlink_to(stored)
     places = [f"dataset.root={root}", f"paths.cache={folder}/cache", f"paths.output_dir={folder}/outputs"]
-    story = tell(api.compose_config([*chosen, *places, "trainer.progress=false", "trainer.num_workers=0"]))
+    quiet = ["trainer.progress=false", "trainer.num_workers=0"]
+    story = tell(api.compose_config([*chosen, *places, *quiet, *overrides]))
     learner, data = next(story)
     for name in ("train_windows", "val_windows", "test_windows"):
         setattr(data, name, getattr(data, name).groupby("label").head(2).reset_index(drop=True))
@@ -134,3 +135,5 @@ def test_every_model_and_protocol(
     there = other_process.submit(fitted, *run, tmp_path / "there").result()
     assert here.filter(regex="prob|prediction").std().max() > 0
     pd.testing.assert_frame_equal(here, there, check_exact=True)
+    batches = fitted(*run, tmp_path / "batches", "trainer.eval_batch_size=3")
+    pd.testing.assert_frame_equal(here, batches, check_exact=False, rtol=0, atol=1e-5)

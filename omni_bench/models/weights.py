@@ -61,11 +61,9 @@ def load_starting_weights(net: nn.Module, card: Mapping[str, Any], offline: bool
             raise BenchError(
                 f"model={card['name']}: no pretrained weights are known: use weights=random or weights=<file>"
             )
-        file, name, revision = (
-            _download(card["name"], source, offline),
-            f"hf://{source['repo']}",
-            source.get("revision"),
-        )
+        file, name = _download(card["name"], source, offline), f"hf://{source['repo']}"
+        # the commit that was served, also where the card pins none
+        revision = next(folder.name for folder in file.parents if folder.parent.name == "snapshots")
         expected = source.get("sha256")
         if expected and file_sha256(file) != expected:
             raise BenchError(f"{file}: SHA-256 differs from the model card's: delete it and fetch it again")

@@ -145,6 +145,7 @@ def test_pretrained_comes_from_the_cache_of_the_hub(tmp_path: Path, monkeypatch:
         net = build("pyhfo_omni", 1, 3, 2000, 1000.0)
         report = load_starting_weights(net, event_card(weights=weights), offline=True)
         assert (report["source"], report["pretrained"]) == ("hf://timm/resnet18.tv_in1k", True)
+        assert report["revision"] == "0123456789abcdef"
         assert torch.equal(net.state_dict()["cnn.layer1.0.conv1.weight"], hub["layer1.0.conv1.weight"])
 
 
