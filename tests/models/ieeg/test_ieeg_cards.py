@@ -141,12 +141,16 @@ def test_pretrained_comes_from_the_cache_of_the_hub(tmp_path: Path, monkeypatch:
     (snapshot.parents[1] / "refs").mkdir()
     (snapshot.parents[1] / "refs" / "main").write_text("0123456789abcdef")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    source = {"repo": "timm/resnet18.tv_in1k", "file": "model.safetensors"}
     for weights in ("pretrained", "published"):
         net = build("pyhfo_omni", 1, 3, 2000, 1000.0)
-        report = load_starting_weights(net, event_card(weights=weights), offline=True)
+        report = load_starting_weights(net, event_card(weights=weights, pretrained=source), offline=True)
         assert (report["source"], report["pretrained"]) == ("hf://timm/resnet18.tv_in1k", True)
         assert report["revision"] == "0123456789abcdef"
         assert torch.equal(net.state_dict()["cnn.layer1.0.conv1.weight"], hub["layer1.0.conv1.weight"])
+    pinned = event_card(weights="pretrained", pretrained=source | {"sha256": 64 * "0"})
+    with pytest.raises(BenchError, match="SHA-256 differs"):
+        load_starting_weights(net, pinned, offline=True)
 
 
 def test_offline_without_the_file_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
