@@ -89,6 +89,13 @@ EVENTS = pa.DataFrameSchema(
 SCHEMAS = {"patients": PATIENTS, "recordings": RECORDINGS, "channels": CHANNELS, "events": EVENTS}
 
 
+def opened_by(opener: Callable[..., Recording], part: str | None) -> dict[str, str | None]:
+    """What a `Cohort.opener` and a recording's part add to the provenance of what is made of a file; nothing by default."""
+    if opener is open_recording:
+        return {}
+    return {"opener": f"{opener.__module__}.{getattr(opener, '__qualname__', None) or repr(opener)}", "part": part}
+
+
 @dataclass(frozen=True)
 class Cohort:
     """A dataset's metadata, without any signal.

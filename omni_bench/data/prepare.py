@@ -12,7 +12,7 @@ import pandas as pd
 from rich.progress import track
 
 from omni_bench.data.arrays import stored_recording
-from omni_bench.data.cohort import Cohort
+from omni_bench.data.cohort import Cohort, opened_by
 from omni_bench.data.preprocess import Preprocessing, preprocess, starts_at
 from omni_bench.data.recording import Recording, open_recording, recording_files
 from omni_bench.data.store import Stored, open_store, source_fingerprint, store_file, write_store
@@ -58,9 +58,7 @@ class Job:
             self.unit,
             self.steps.identity(),
         ]
-        if self.opener is not open_recording:
-            options = getattr(self.opener, "__qualname__", None) or repr(self.opener)
-            key += [f"{self.opener.__module__}.{options}", self.part]
+        key += opened_by(self.opener, self.part).values()
         return store_file(self.folder, self.recording, key)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from rich.progress import track
 
-from omni_bench.data.cohort import Cohort
+from omni_bench.data.cohort import Cohort, opened_by
 from omni_bench.data.recording import Recording, open_recording, recording_files
 from omni_bench.data.store import source_fingerprint
 from omni_bench.errors import BenchError
@@ -81,6 +81,12 @@ class Job:
     folder: Path
     skip_broken: bool
     soz: dict[str, bool | None]
+    opener: Callable[..., Recording] = open_recording
+    part: str | None = None
+
+    def open(self, ch_names: Sequence[str] | None) -> Recording:
+        options = {} if self.part is None else {"part": self.part}
+        return self.opener(self.path, ch_names, self.unit, **options)
 
     @property
     def table(self) -> Path:
@@ -91,6 +97,7 @@ class Job:
         return {
             "source": source_fingerprint(recording_files(self.path)),
             "channels": self.ch_names,
+            **opened_by(self.opener, self.part),
             **asdict(self.settings),
         }
 
@@ -103,7 +110,11 @@ def jobs_of(cohort: Cohort, settings: Settings, folder: Path, skip_broken: bool)
         channels = good[good["recording"] == row.recording]
         soz = {c.raw_name: None if pd.isna(c.soz) else bool(c.soz) for c in channels.itertuples(index=False)}
         path = cohort.root / str(row.path)
-        jobs.append(Job(str(row.recording), path, tuple(soz), cohort.unit, settings, folder, skip_broken, soz))
+        part = None if pd.isna(row.part) else str(row.part)
+        job = Job(
+            str(row.recording), path, tuple(soz), cohort.unit, settings, folder, skip_broken, soz, cohort.opener, part
+        )
+        jobs.append(job)
     return jobs
 
 
@@ -145,7 +156,7 @@ def _detect_one(job: Job) -> dict[str, Any] | str:
         if _is_done(job):
             table = pd.read_csv(rates_file, sep="\t")
         else:
-            recording = open_recording(job.path, job.ch_names, job.unit)
+            recording = job.open(job.ch_names)
             if job.skip_broken:
                 recording = _without_broken(recording, job)
             events = _events(recording, job.settings)
@@ -216,4 +227,4 @@ def _without_broken(recording: Recording, job: Job) -> Recording:
     dropped = sorted(set(recording.ch_names) - set(usable))
     if dropped:
         log.warning("left out: %s: flat or not finite: %s", job.name, ", ".join(dropped))
-    return open_recording(recording.path, usable, job.unit) if dropped else recording
+    return job.open(usable) if dropped else recording

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from omni_bench.data.loose_files import LooseFile
 from omni_bench.data.recording import open_recording
 from omni_bench.datasets.demo_files import write_edf
+from omni_bench.datasets.ieeg_files import read_ieeg_files
 from omni_bench.datasets.omni_ieeg import read_omni_ieeg
 from omni_bench.errors import BenchError
 from omni_bench.hfo import detect, match, read_events
@@ -80,6 +82,21 @@ def test_the_table_is_that_of_detect(edf: Path, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         read_events(tmp_path / "one_events.tsv")[expected.columns.tolist()], expected, check_dtype=False
     )
+
+
+def test_recordings_are_opened_as_their_dataset_says(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    signal = 20 * rng.standard_normal((2, 20_000)).astype(np.float32)
+    np.savez(
+        tmp_path / "p1.npz", signal=np.vstack([signal, np.zeros(20_000)]), ch_names=["A1", "A2", "A3"], sfreq=SFREQ
+    )
+    cohort = read_ieeg_files(tmp_path, unit="µV")
+    (job,) = jobs_of(cohort, Settings(detectors=("ste",)), tmp_path / "hfo", skip_broken=True)
+    summary = detect_recordings([job], "skip")
+    expected = detect(signal, SFREQ, ["A1", "A2"], "ste")
+    assert summary["channels"].tolist() == [2]
+    assert summary["events"].tolist() == [len(expected)]
+    assert job.provenance["opener"] != replace(job, opener=LooseFile(sfreq=500.0)).provenance["opener"]
 
 
 def test_done_recordings_are_not_detected_again(edf: Path, tmp_path: Path) -> None:
