@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import math
+import mmap
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +20,7 @@ from omni_bench.files import part_of
 
 FORMAT = 1
 PROBE_BYTES = 1 << 16
+KEPT_BYTES = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -149,11 +153,33 @@ def verify_store(path: Path) -> None:
         raise BenchError(f"{path}: its content changed since it was written: delete it and prepare again")
 
 
+_maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+_read = 0
+
+
 @lru_cache(maxsize=512)
 def map_signal(path: Path) -> NDArray[np.float32]:
     """Read-only memory map ``(n_channels, n_times)`` of a stored signal; opened once per process."""
-    with h5py.File(path, "r") as file:
-        signal = file["signal"]
+    with h5py.File(path, "r") as content:
+        signal = content["signal"]
         offset, shape = signal.id.get_offset(), signal.shape
-    # a plain view: every slice of the map itself runs code of its class
-    return np.asarray(np.memmap(path, dtype="<f4", mode="r", offset=offset, shape=shape))
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _maps.add(mapped)
+    # not NumPy's memmap, of which every slice runs code of its class
+    return np.frombuffer(mapped, "<f4", math.prod(shape), offset).reshape(shape)
+
+
+def count_read(n_bytes: int) -> None:
+    """Tell that so much was read of mapped signals. Now and then their pages are let go, which reading only ever adds to.
+
+    They stay in the system's cache of files, so reading them again costs little; but they would count as this process's
+    memory, and batch systems end jobs by that count.
+    """
+    global _read
+    _read += n_bytes
+    if _read > KEPT_BYTES:
+        _read = 0
+        for mapped in _maps:
+            if hasattr(mapped, "madvise"):
+                mapped.madvise(mmap.MADV_DONTNEED)

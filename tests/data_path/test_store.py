@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from omni_bench.data.store import (
+    KEPT_BYTES,
+    count_read,
     map_signal,
     open_store,
     source_fingerprint,
@@ -55,6 +57,22 @@ def test_mapped_read_is_what_was_written(tmp_path: Path, provenance: dict[str, s
     )
     assert stored.duration == 1013 / 999.41
     verify_store(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux tells a process's pages of files")
+def test_pages_of_what_was_read_are_let_go(tmp_path: Path) -> None:
+    def mapped_mb() -> float:
+        (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssFile"))
+        return int(line.split()[1]) / 1024
+
+    noise = np.random.default_rng(0).standard_normal((8, 1 << 20), np.float32)
+    signal = map_signal(write_store(tmp_path / "a.h5", [noise], [*"abcdefgh"], 1000.0, {}).path)
+    before = mapped_mb()
+    assert signal.sum() == noise.sum()
+    assert mapped_mb() > before + 30
+    count_read(KEPT_BYTES + 1)
+    assert mapped_mb() < before + 2
+    np.testing.assert_array_equal(signal, noise)
 
 
 def test_flipped_byte_is_seen(tmp_path: Path) -> None:
