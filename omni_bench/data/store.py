@@ -20,7 +20,7 @@ from omni_bench.files import part_of
 
 FORMAT = 1
 PROBE_BYTES = 1 << 16
-KEPT_BYTES = 1 << 27
+KEPT_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)
