@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omni_bench.data.recording import Recording
-from omni_bench.data.store import Stored, map_signal
+from omni_bench.data.store import Stored, map_signal, read_json
 from omni_bench.data.units import volts
 from omni_bench.errors import BenchError
 
@@ -75,7 +75,7 @@ def array_recording(
 def stored_recording(path: Path, file: Stored) -> Recording:
     """A stored signal of the recording at ``path``, as a recording that others derive from."""
     with h5py.File(file.path, "r") as content:
-        pieces = tuple(content["pieces"][:].tolist())
+        pieces = tuple(read_json(content, "about")["pieces"])
     names = list(file.ch_names)
     signal = _Signal(map_signal(file.path))
     return Recording(path, file.sfreq, names, file.n_times, [], np.ones(len(names)), signal, pieces)

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from omni_bench.data.store import publish
+from omni_bench.data.store import publish, read_json, write_json
 from omni_bench.files import part_of, sweep_parts
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class EmbeddingStore:
             try:
                 tables.append(_checked(Chunk.at(path)).assign(chunk=len(self.chunks)))
                 self.chunks.append(Chunk.at(path))
-            except (OSError, KeyError, ValueError) as error:
+            except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
                 log.warning("%s: damaged (%s): its windows are embedded again", path, error)
                 path.unlink(missing_ok=True)
         self.index = pd.concat(tables, ignore_index=True).drop_duplicates(KEY)
@@ -128,7 +128,7 @@ class EmbeddingStore:
             with h5py.File(part, "x") as file:
                 file["embeddings"] = content
                 file["rows"] = rows
-                file["files"] = json.dumps(names.tolist())
+                write_json(file, "names", names.tolist())
                 file.attrs["crc32"] = _checksum(content, rows)
             publish(part, path)
         finally:
@@ -155,7 +155,7 @@ def _map(chunk: Chunk) -> NDArray[np.float32]:
 def _checked(chunk: Chunk) -> pd.DataFrame:
     """`KEY` and ``offset`` of what a chunk holds, after its content was compared with its checksum, once per process."""
     with h5py.File(chunk.path, "r") as file:
-        rows, names = file["rows"][()], json.loads(file["files"].asstr()[()])
+        rows, names = file["rows"][()], read_json(file, "names")
         expected = file.attrs["crc32"]
     if _checksum(_map(chunk), rows) != expected:
         raise ValueError("its checksum differs")

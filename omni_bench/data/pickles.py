@@ -69,7 +69,12 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as content:
             return {name: content[name] for name in content.files}
     except Exception as error:  # a broken archive can fail in any way
-        raise BenchError(f"{path}: cannot be read as NPZ ({error}): copy the file again") from error
+        raise BenchError(f"{path}: cannot be read as NPZ ({_said(error)}): copy the file again") from error
+
+
+def _said(error: Exception) -> str:
+    """On one line: what a pickle asks for may have any name."""
+    return " ".join(str(error).split()) or "it ends early"
 
 
 def _load(path: Path, file: BufferedReader, shapes_only: bool) -> Any:
@@ -79,7 +84,7 @@ def _load(path: Path, file: BufferedReader, shapes_only: bool) -> Any:
         raise
     except Exception as error:  # a broken stream can fail in any way
         raise BenchError(
-            f"{path}: not a whole pickle of arrays, dicts, lists, strings and numbers ({str(error) or 'it ends early'}): "
+            f"{path}: not a whole pickle of arrays, dicts, lists, strings and numbers ({_said(error)}): "
             "nothing in it was run; get the file from its source again"
         ) from error
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from omni_bench.errors import BenchError
 from omni_bench.files import part_of
 
-FORMAT = 1
+FORMAT = 2
 PROBE_BYTES = 1 << 16
 KEPT_BYTES = 1 << 29
 
@@ -87,7 +88,7 @@ def write_store(
     pieces
         First samples of the gapless pieces.
     **provenance
-        Kept as attributes.
+        Kept beside.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part_of(path)
@@ -104,16 +105,22 @@ def write_store(
                 row += len(block)
             if signal is None:
                 raise BenchError(f"{path.stem}: no channel to store")
-            signal.attrs["sfreq"] = sfreq
-            signal.attrs["ch_names"] = json.dumps(ch_names)
-            signal.attrs["sha256"] = digest.hexdigest()
-            signal.attrs["broken"] = json.dumps(broken)
-            signal.attrs.update(provenance)
-            file["pieces"] = np.asarray(pieces)
+            about = {"sfreq": sfreq, "ch_names": list(ch_names), "broken": broken, "sha256": digest.hexdigest()}
+            write_json(file, "about", about | {"pieces": [int(first) for first in pieces]} | provenance)
         publish(part, path)
     finally:
         part.unlink(missing_ok=True)
     return open_store(path)
+
+
+def write_json(file: h5py.File, name: str, value: Any) -> None:
+    """Keep a value as bytes of JSON: of a damaged heap of strings HDF5 never comes back."""
+    file[name] = np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def read_json(file: h5py.File, name: str) -> Any:
+    """What `write_json` kept."""
+    return json.loads(file[name][()].tobytes())
 
 
 def publish(part: Path, path: Path) -> None:
@@ -139,16 +146,19 @@ def open_store(path: Path) -> Stored:
             signal = file["signal"]
             if signal.dtype != "<f4" or signal.ndim != 2 or signal.id.get_offset() is None:
                 raise ValueError("its signal is no contiguous table of 32-bit numbers")
-            names, broken = tuple(json.loads(signal.attrs["ch_names"])), json.loads(signal.attrs["broken"])
-            return Stored(path, float(signal.attrs["sfreq"]), names, int(signal.shape[1]), broken)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+            about = read_json(file, "about")
+            if not {"sfreq", "ch_names", "broken", "sha256", "pieces"} <= about.keys():
+                raise ValueError("its description is not whole")
+            names, n_times = tuple(about["ch_names"]), int(signal.shape[1])
+            return Stored(path, float(about["sfreq"]), names, n_times, dict(about["broken"]))
+    except (OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise BenchError(f"{path}: damaged store ({error}): delete it and prepare again") from error
 
 
 def verify_store(path: Path) -> None:
     """Raise BenchError unless the signal is the one that was written."""
     with h5py.File(path, "r") as file:
-        expected = file["signal"].attrs["sha256"]
+        expected = read_json(file, "about")["sha256"]
     if hashlib.sha256(np.ascontiguousarray(map_signal(path)).tobytes()).hexdigest() != expected:
         raise BenchError(f"{path}: its content changed since it was written: delete it and prepare again")
 

@@ -100,6 +100,7 @@ def evil(mark: Path) -> dict[str, bytes]:
         "attribute": b"\x80\x04\x8c\x08builtins\x8c\x07getattr\x93.",
         "set state": b"\x80\x02c_codecs\nencode\n}X\x08\x00\x00\x00__code__K\x01sb.",
         "persistent": b"Ptouch\n.",
+        "name of two lines": b"\x80\x04\x8c\x08builtins\x8c\x07get\nttr\x93.",
         # objects whose bytes are taken for pointers: an array of them from bytes, and numbers that say they hold them
         "pointers": b"\x80\x02cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85X\x01\x00\x00\x00b\x87R"
         b"(K\x01K\x01\x85cnumpy\ndtype\nX\x02\x00\x00\x00O8\x89\x88\x87R(K\x03X\x01\x00\x00\x00|NNNJ\xff\xff\xff\xff"

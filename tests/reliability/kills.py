@@ -87,8 +87,7 @@ def _content(file: Path, folder: Path) -> str:
             )
         case ".h5":
             with h5py.File(file) as stored:
-                arrays = {name: [item[()], dict(item.attrs)] for name, item in stored.items()}
-                return str(arrays | dict(stored.attrs))
+                return str({name: item[()].tolist() for name, item in stored.items()} | dict(stored.attrs))
         case ".json":
             told = json.loads(file.read_text())
             kept = {key: value for key, value in told.items() if key not in VOLATILE}
