@@ -18,7 +18,8 @@ def data_file(header: Path) -> Path:
         Neither is there.
     """
     text = header.read_text(encoding="utf-8", errors="surrogateescape")
-    named = header.with_name(_named(text, "DataFile", header) or header.with_suffix(".eeg").name)
+    name = Path(_named(text, "DataFile", header) or "").name
+    named = header.with_name(name) if name else header.with_suffix(".eeg")
     renamed = header.with_suffix(named.suffix)
     for file in (named, renamed):
         if file.is_file() and file != header:

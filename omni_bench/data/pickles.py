@@ -132,6 +132,10 @@ class _Numbers(pickle._Unpickler):
     def load_bytes(self) -> None:
         self.append(self._bytes(*struct.unpack("<I", self.read(4))))
 
+    def load_long_bytearray(self) -> None:
+        data = self._bytes(*struct.unpack("<Q", self.read(8)))
+        self.append(data if isinstance(data, _Skipped) else bytearray(data))
+
     def load_python2_bytes(self) -> None:
         data = self._bytes(*struct.unpack("<I", self.read(4)))
         self.append(data.decode("latin1") if isinstance(data, bytes) else data)
@@ -150,6 +154,7 @@ class _Numbers(pickle._Unpickler):
     dispatch[pickle.BUILD[0]] = load_build
     dispatch[pickle.BINBYTES[0]] = load_bytes
     dispatch[pickle.BINBYTES8[0]] = load_long_bytes
+    dispatch[pickle.BYTEARRAY8[0]] = load_long_bytearray
     dispatch[pickle.BINSTRING[0]] = load_python2_bytes
     dispatch[pickle.BINUNICODE[0]] = load_text
 
@@ -185,6 +190,8 @@ def _scalar(dtype: np.dtype, data: bytes | str) -> Any:
 
 def _from_buffer(buffer: Any, dtype: np.dtype, shape: tuple[int, ...], order: Literal["C", "F"]) -> NDArray[Any]:
     _check_dtype(dtype)
+    if isinstance(buffer, _Skipped):
+        return np.broadcast_to(np.zeros((), dtype), shape)
     return np.frombuffer(buffer, dtype).reshape(shape, order=order)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omni_bench.data.brainvision import data_file, readable_header
 from omni_bench.data.edf import edf_channels, read_edf_header
+from omni_bench.data.gdf import check_gdf
 from omni_bench.data.matlab import check_elements
 from omni_bench.data.units import volts
 from omni_bench.errors import BenchError, reader_said
@@ -208,7 +209,7 @@ def _open_mne(path: Path, **options: Any) -> Any:
         if suffix == ".set" and not h5py.is_hdf5(path):
             check_elements(path)
         if suffix == ".gdf":
-            _check_gdf(path)
+            check_gdf(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # MNE's function for EDF refuses the suffix, its class does not look at it
@@ -219,16 +220,6 @@ def _open_mne(path: Path, **options: Any) -> Any:
         raise
     except Exception as error:
         raise BenchError(f"{path}: cannot be read as {suffix[1:].upper()} ({reader_said(error)})") from error
-
-
-def _check_gdf(path: Path) -> None:
-    """Raise BenchError where a header announces more channels than it has room for; MNE would make lists of them all."""
-    with path.open("rb") as file:
-        header = file.read(256)
-    old = header[4:8] < b"1.9"  # of version 2 on it is two bytes
-    n_chans = int.from_bytes(header[252 : 256 if old else 254], "little")
-    if 256 * (1 + n_chans) > path.stat().st_size:
-        raise BenchError(f"{path}: its header announces {n_chans} channels, more than it holds: copy the file again")
 
 
 def broken_channels(signal: NDArray[np.float32], ch_names: Sequence[str]) -> dict[str, str]:

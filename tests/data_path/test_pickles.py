@@ -44,7 +44,7 @@ def test_arrays_come_back(tmp_path_factory: pytest.TempPathFactory, array: np.nd
     np.testing.assert_array_equal(scalar, array.ravel()[0])
 
 
-@pytest.mark.parametrize("protocol", [1, 2, 3, 4])
+@pytest.mark.parametrize("protocol", [1, 2, 3, 4, 5])
 def test_large_arrays_can_be_skipped(tmp_path: Path, protocol: int) -> None:
     big = np.arange(SKIPPED_BYTES // 8 + 5.0).reshape(-1, 1)
     file = tmp_path / "a.pkl"

@@ -259,3 +259,13 @@ def test_a_gdf_header_that_announces_more_channels_than_the_file_holds(tmp_path:
     file.write_bytes(content)
     with pytest.raises(BenchError, match="announces 1073741824 channels, more than it holds"):
         open_recording(file)
+
+
+def test_a_gdf_header_that_announces_more_events_than_the_file_holds(tmp_path: Path) -> None:
+    file = write_gdf(tmp_path / "a.gdf", NAMES, DIGITS.astype("int16"), round(SFREQ), [(10, 769), (20, 770)])
+    assert open_recording(file).n_times > 0
+    content = bytearray(file.read_bytes())
+    content[-16:-12] = (1 << 31).to_bytes(4, "little")
+    file.write_bytes(content)
+    with pytest.raises(BenchError, match="announces 2147483648 events, more than it holds"):
+        open_recording(file)
