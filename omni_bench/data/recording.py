@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from omni_bench.data.brainvision import data_file, readable_header
 from omni_bench.data.edf import edf_channels, read_edf_header
+from omni_bench.data.fif import check_fif
 from omni_bench.data.gdf import check_gdf
 from omni_bench.data.matlab import check_elements
 from omni_bench.data.units import volts
@@ -210,6 +211,9 @@ def _open_mne(path: Path, **options: Any) -> Any:
             check_elements(path)
         if suffix == ".gdf":
             check_gdf(path)
+        if suffix == ".fif":
+            for file in recording_files(path):
+                check_fif(file)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             # MNE's function for EDF refuses the suffix, its class does not look at it

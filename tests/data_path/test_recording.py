@@ -252,6 +252,29 @@ def test_real_polysomnography_by_channel(shared: Path) -> None:
     assert (recording.sfreq, recording.duration) == (100, 300)
 
 
+def test_fif_tags_in_a_circle(tmp_path: Path) -> None:
+    """The second tag says that it is followed by itself."""
+    info = mne.create_info(["A1"], 100.0, "eeg")
+    path = tmp_path / "a_raw.fif"
+    mne.io.RawArray(np.ones((1, 500)), info, verbose="ERROR").save(path, verbose="ERROR")
+    content = bytearray(path.read_bytes())
+    second = 16 + int.from_bytes(content[8:12])
+    content[second + 12 : second + 16] = second.to_bytes(4)
+    path.write_bytes(content)
+    with pytest.raises(BenchError, match="its tags lead in a circle"):
+        open_recording(path)
+
+
+def test_fif_tag_larger_than_its_file(tmp_path: Path) -> None:
+    info = mne.create_info(["A1"], 100.0, "eeg")
+    path = tmp_path / "a_raw.fif"
+    mne.io.RawArray(np.ones((1, 500)), info, verbose="ERROR").save(path, verbose="ERROR")
+    open_recording(path)
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(BenchError, match=r"a_raw\.fif: truncated: a tag at byte \d+ has \d+ bytes"):
+        open_recording(path)
+
+
 def test_a_gdf_header_that_announces_more_channels_than_the_file_holds(tmp_path: Path) -> None:
     file = write_gdf(tmp_path / "a.gdf", NAMES, DIGITS.astype("int16"), round(SFREQ), [])
     content = bytearray(file.read_bytes())
