@@ -4,12 +4,23 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+
+def test_oldest_environment_has_every_library_that_has_a_bound() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
+    told = subprocess.run(
+        [sys.executable, ROOT / "tools" / "oldest.py"], capture_output=True, text=True, check=True
+    ).stdout
+    assert {"torch==2.13", "braindecode==1.8", "captum==0.9"} <= set(told.split())
+    assert len(told.split()) == sum(">=" in name for name in asked)
 
 
 @pytest.fixture(scope="module")
