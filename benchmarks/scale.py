@@ -1,17 +1,18 @@
 """A cost model of prepare, detect and region: fitted on one to four times a recording, tested on eight times.
 
     python benchmarks/scale.py [--seconds 60] [--channels 8] [--hours 178] [--wide 100] [--cores 16]
-    python benchmarks/scale.py --memory 1 10 [--work detect]    peak memory of preparing that many GB of recordings, or
-                                                                of detecting in them
+    python benchmarks/scale.py --memory 1 10 [--work prepare detect region]    peak memory of the commands themselves
 
 Costs are CPU seconds of one thread, a line through the amounts of data (least squares, no negative intercept). Each is
 then told for a cohort: its hours, its channels, its rate, on one core and on many. Region is the TimeConv-CNN on 60 s.
+
+Memory is that of `prepare`, `detect` and a whole `region` run (EEGNet, the quickest network: one epoch, all windows of
+the test patients) on a demo cohort whose recordings last a quarter of an hour, so many that they make up each size.
 """
 
 import argparse
-import json
 import os
-import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,12 +25,16 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import edfio  # noqa: E402 - the libraries read the variables when they load
 import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from scipy.optimize import nnls  # noqa: E402
 
 from omni_bench.data.preprocess import Preprocessing, preprocess  # noqa: E402
 from omni_bench.data.recording import open_recording  # noqa: E402
 from omni_bench.data.store import write_store  # noqa: E402
+from omni_bench.datasets.demo_files import write_table  # noqa: E402
+from omni_bench.datasets.demo_ieeg import MIN_PATIENTS, write_demo_ieeg  # noqa: E402
+from omni_bench.datasets.demo_ieeg_signals import DURATION_S  # noqa: E402
 from omni_bench.hfo import detect_stream  # noqa: E402
 from omni_bench.models.build import build  # noqa: E402
 
@@ -37,6 +42,13 @@ SFREQ, STORED_SFREQ = 2000.0, 1000.0
 FIT, TEST, TARGET = (1, 2, 3, 4), 8, 0.25
 WINDOW_S = 60
 SECTION_S = 10
+REPEATS = 14  # of a demo recording of 64 s
+DATA = "dataset=demo_ieeg"
+COMMANDS = {
+    "prepare": ["omni_bench.prepare", DATA, "task=region"],
+    "detect": ["omni_bench.detect", DATA],
+    "region": ["omni_bench", DATA, "task=region", "model=eegnet_1ch", "trainer.max_epochs=1", "trainer.progress=false"],
+}
 
 
 def write_recording(path: Path, n_channels: int, seconds: float) -> Path:
@@ -50,14 +62,19 @@ def write_recording(path: Path, n_channels: int, seconds: float) -> Path:
         for i, row in enumerate(noise.clip(-1900, 1900))
     ]
     edfio.Edf(signals, data_record_duration=1).write(path)
-    content = path.read_bytes()
-    header, body = content[: 256 * (n_channels + 1)], content[256 * (n_channels + 1) :]
-    n_sections = round(seconds / SECTION_S)
-    with path.open("wb") as file:
-        file.write(header[:236] + str(n_sections * SECTION_S).ljust(8).encode() + header[244:])
-        for _ in range(n_sections):
-            file.write(body)
+    repeat(path, round(seconds / SECTION_S))
     return path
+
+
+def repeat(path: Path, times: int) -> None:
+    """Repeat the signals of an EDF file."""
+    content = path.read_bytes()
+    header_bytes, n_records = int(content[184:192]), int(content[236:244])
+    header, body = content[:header_bytes], content[header_bytes:]
+    with path.open("wb") as file:
+        file.write(header[:236] + str(times * n_records).ljust(8).encode() + header[244:])
+        for _ in range(times):
+            file.write(body)
 
 
 def prepare(path: Path) -> None:
@@ -82,9 +99,6 @@ def predict(n_windows: int) -> None:
     with torch.no_grad():
         for _ in range(n_windows):
             net(20 * torch.randn(1, 1, round(WINDOW_S * STORED_SFREQ)))
-
-
-WORK = {"prepare": prepare, "detect": detect}
 
 
 def cpu(work: Callable[[], None]) -> float:
@@ -131,25 +145,45 @@ def costs(options: argparse.Namespace, folder: Path) -> None:
     print(f"store    {gb * STORED_SFREQ * 4:7.0f} GB; recordings as EDF {gb * 1000 * 2:.0f} to {gb * 2000 * 2:.0f} GB")
 
 
-def memory(work: str, sizes: list[float], folder: Path) -> None:
-    """Peak memory of preparing or detecting in recordings of ten minutes, so many that they make up each size."""
-    seconds, n_channels = 600.0, 20
-    one = write_recording(folder / "a.edf", n_channels, seconds)
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import scale; scale.report_peak(*sys.argv[1:])"
-    peaks = []
+def write_cohort(root: Path, size_gb: float) -> int:
+    """A demo cohort whose recordings are each repeated to a quarter of an hour, of about ``size_gb``; its patients."""
+    write_demo_ieeg(root / "one", MIN_PATIENTS)
+    mean = REPEATS * sum(path.stat().st_size for path in (root / "one").rglob("*.edf")) / MIN_PATIENTS
+    n_patients = max(MIN_PATIENTS, round(size_gb * 1e9 / mean))
+    write_demo_ieeg(root / "demo", n_patients)
+    for path in (root / "demo").rglob("*.edf"):
+        repeat(path, REPEATS)
+    for table in (root / "demo").rglob("*_channels.tsv"):
+        channels = pd.read_csv(table, sep="\t", keep_default_na=False)
+        write_table(channels.assign(edf_length=REPEATS * DURATION_S), table)
+    return n_patients
+
+
+def memory(work: list[str], sizes: list[float], folder: Path) -> None:
+    """Peak memory of each command on cohorts of each size: the largest process's resident set."""
+    first: dict[str, float] = {}
     for size in sizes:
-        n_files = max(1, round(size * 1e9 / one.stat().st_size))
-        done = subprocess.run(
-            [sys.executable, "-c", code, work, one, str(n_files)], capture_output=True, text=True, check=True
-        )
-        peaks.append(json.loads(done.stdout))
-        print(f"{size:g} GB in {n_files} recordings: peak {peaks[-1]:.0f} MB ({peaks[-1] / peaks[0]:.2f} of the first)")
+        root = folder / f"{size:g}"
+        n_patients = write_cohort(root, size)
+        n_bytes = sum(path.stat().st_size for path in (root / "demo").rglob("*.edf"))
+        print(f"{n_bytes / 1e9:.2f} GB of recordings, {n_patients} patients")
+        shared = [f"dataset.root={root / 'demo'}", f"paths.cache={root / 'cache'}", f"paths.output_dir={root / 'out'}"]
+        for name in work:
+            peak, seconds = run_command([*COMMANDS[name], *shared])
+            first.setdefault(name, peak)
+            print(f"{name:8} {seconds:6.0f} s, peak {peak:5.0f} MB ({peak / first[name]:.2f} of the first)", flush=True)
+        shutil.rmtree(root)
 
 
-def report_peak(work: str, path: str, n_files: str) -> None:
-    for _ in range(int(n_files)):
-        WORK[work](Path(path))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+def run_command(arguments: list[str]) -> tuple[float, float]:
+    """Run ``python -m`` with the arguments; MB of its largest process, and seconds."""
+    code = (
+        "import resource, subprocess, sys; subprocess.run([sys.executable, '-m', *sys.argv[1:]], check=True, stdout=2); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
+    )
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    return float(done.stdout), time.perf_counter() - start
 
 
 def main() -> None:
@@ -160,7 +194,7 @@ def main() -> None:
     parser.add_argument("--wide", type=int, default=100, help="channels of the cohort's recordings")
     parser.add_argument("--cores", type=int, default=16)
     parser.add_argument("--memory", type=float, nargs="+", metavar="GB")
-    parser.add_argument("--work", choices=list(WORK), default="prepare", help="whose memory")
+    parser.add_argument("--work", choices=list(COMMANDS), nargs="+", default=list(COMMANDS), help="whose memory")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:

@@ -57,3 +57,11 @@ def test_neither_is_there(header: Path) -> None:
     header.with_suffix(".eeg").unlink()
     with pytest.raises(BenchError, match=r"new\.vhdr: its data file old\.eeg is missing: copy it beside the header"):
         open_recording(header)
+
+
+def test_a_header_that_names_a_folder(header: Path) -> None:
+    (header.parent / "folder").mkdir()
+    header.write_bytes(header.read_bytes().replace(b"DataFile=old.eeg", b"DataFile=folder"))
+    header.with_suffix(".eeg").unlink()
+    with pytest.raises(BenchError, match="its data file folder is missing"):
+        open_recording(header)
