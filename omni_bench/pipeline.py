@@ -5,10 +5,12 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from filelock import FileLock
 from omegaconf import DictConfig, OmegaConf
 
 from omni_bench.data.datamodule import WindowDataModule
+from omni_bench.data.samples import with_split
 from omni_bench.data.splits import check_overlap
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import evaluate
@@ -105,12 +107,14 @@ def _tell_alone(cfg: DictConfig, folder: Path, open_data: Callable[[DictConfig],
     return result
 
 
-def _run(cfg: DictConfig, folder: Path, record: Record, open_data: Callable[[DictConfig], Any]) -> Story:
+def _units_and_data(
+    cfg: DictConfig, folder: Path, record: Record, open_data: Callable[[DictConfig], Any]
+) -> tuple[pd.DataFrame, WindowDataModule]:
     with record.timed("prepare"):
         cohort, stored = open_data(cfg)
         units, windows = samples_of(cfg, cohort, stored)
         units["split"] = split_of(cfg, units, cohort.patients, record)
-        windows = windows.merge(units[["unit_id", "split"]], on="unit_id")
+        windows = with_split(windows, units)
         check_overlap(windows)
     write_table(folder / "units.parquet", units)
     write_table(
@@ -123,6 +127,11 @@ def _run(cfg: DictConfig, folder: Path, record: Record, open_data: Callable[[Dic
         corruption=corruption_note(data),
         window={"n_times": data.n_times, "sfreq": data.sfreq, "ch_names": data.ch_names},
     )
+    return units, data
+
+
+def _run(cfg: DictConfig, folder: Path, record: Record, open_data: Callable[[DictConfig], Any]) -> Story:
+    units, data = _units_and_data(cfg, folder, record, open_data)
     with learner_of(cfg, data, folder, record) as learner:
         if cfg.checkpoint is None:
             share = yield learner, data

@@ -54,6 +54,7 @@ def search(overrides: list[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 def score_of(cfg: DictConfig) -> float:
     """Best validation value of a candidate, trained on data from which the test part is left out."""
+    from omni_bench.data.samples import with_split
     from omni_bench.modules.checkpoints import falls
     from omni_bench.run_split import split_of
     from omni_bench.steps import data_of, learner_of, open_data, samples_of
@@ -69,7 +70,7 @@ def score_of(cfg: DictConfig) -> float:
     units["split"] = split.mask(split == "test")
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True))
     write_table(folder / "units.parquet", units)
-    data = data_of(cfg, windows.merge(units[["unit_id", "split"]], on="unit_id"), stored)
+    data = data_of(cfg, with_split(windows, units), stored)
     with learner_of(cfg, data, folder) as learner:
         learner.fit(data)
     monitor = str(cfg.task.monitor)

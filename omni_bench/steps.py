@@ -19,6 +19,7 @@ from omni_bench.data.cohort import Cohort
 from omni_bench.data.corruption import Corruption
 from omni_bench.data.datamodule import WindowDataModule
 from omni_bench.data.preprocess import Preprocessing
+from omni_bench.data.samples import REPEATED
 from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 from omni_bench.evaluation import Evaluation, evaluate
@@ -140,7 +141,7 @@ def samples_of(cfg: DictConfig, cohort: Cohort, stored: Mapping[str, Stored]) ->
         cohort, stored, window_s=task.window_s, stride_s=task.stride_s or task.window_s, edge_s=task.edge_s
     )
     windows["path"] = windows["recording"].map({name: str(file.path) for name, file in stored.items()})
-    return units, windows
+    return units, windows.astype(dict.fromkeys([*REPEATED, "path"], "category"))
 
 
 def counts_of(units: pd.DataFrame, classes: list[str]) -> dict[str, Any]:

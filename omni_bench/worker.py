@@ -8,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from omni_bench import config
 from omni_bench.cli import one_line_errors
+from omni_bench.data.samples import with_split
 from omni_bench.files import write_table
 from omni_bench.modules.learner import load_network
 from omni_bench.modules.ranks import die_with_parent
@@ -23,7 +24,7 @@ def work(folder: Path, step: str) -> None:
     cohort, stored = open_data(cfg)
     _, windows = samples_of(cfg, cohort, stored)
     units = pd.read_parquet(folder / "units.parquet", columns=["unit_id", "split"])
-    data = data_of(cfg, windows.merge(units, on="unit_id"), stored)
+    data = data_of(cfg, with_split(windows, units), stored)
     with learner_of(cfg, data, folder) as learner:
         if step == "fit":
             learner.fit(data)

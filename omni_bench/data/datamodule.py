@@ -86,6 +86,11 @@ class WindowDataModule(L.LightningDataModule):
         Of the training draw.
     corruption
         What windows of some splits suffer before a model sees them.
+
+    Attributes
+    ----------
+    evaluate_windows
+        Windows that are predicted, in that order: validation, then test; unlabelled ones included.
     """
 
     def __init__(
@@ -109,8 +114,10 @@ class WindowDataModule(L.LightningDataModule):
         self.train_windows = windows[fit & (windows["split"] == "train") & windows["label"].notna()].reset_index(
             drop=True
         )
-        self.val_windows = windows[evaluate & (windows["split"] == "val")].reset_index(drop=True)
-        self.test_windows = windows[evaluate & (windows["split"] == "test")].reset_index(drop=True)
+        parts = [windows[evaluate & (windows["split"] == split)] for split in ("val", "test")]
+        self.evaluate_windows = pd.concat(parts, ignore_index=True)
+        self.val_windows = self.evaluate_windows[: len(parts[0])]
+        self.test_windows = self.evaluate_windows[len(parts[0]) :].reset_index(drop=True)
         self.n_times, self.sfreq, self.ch_names, self.balanced = n_times, sfreq, ch_names, balanced
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.windows_per_unit, self.seed, self.num_workers = windows_per_unit, seed, num_workers
@@ -129,6 +136,14 @@ class WindowDataModule(L.LightningDataModule):
         per_unit = self.train_windows.groupby("unit_id").size()
         return int(per_unit.clip(upper=self.windows_per_unit).sum() if self.windows_per_unit else per_unit.sum())
 
+    @property
+    def epoch_windows(self) -> pd.DataFrame:
+        """As many training windows as an epoch has, drawn without replacement within each unit, in their order."""
+        if not self.windows_per_unit:
+            return self.train_windows
+        drawn = self.train_windows.sample(frac=1, random_state=self.seed)
+        return drawn.groupby("unit_id").head(self.windows_per_unit).sort_index()
+
     def train_dataloader(self) -> DataLoader[Any]:
         if self.train_windows.empty:
             raise BenchError(
@@ -139,7 +154,7 @@ class WindowDataModule(L.LightningDataModule):
         labels = self.train_windows["label"].to_numpy("float64")
         sampler = BalancedSampler(
             labels if self.balanced else np.zeros(len(labels)),
-            self.train_windows["unit_id"].to_numpy(),
+            pd.factorize(self.train_windows["unit_id"])[0],
             self.epoch_size,
             self.seed,
             rank,
@@ -163,9 +178,10 @@ class WindowDataModule(L.LightningDataModule):
         return self.sequential(self.evaluate_windows, rank, world)
 
     @property
-    def evaluate_windows(self) -> pd.DataFrame:
-        """Windows that are predicted, in that order: validation, then test; unlabelled ones included."""
-        return pd.concat([self.val_windows, self.test_windows], ignore_index=True)
+    def predicted(self) -> pd.DataFrame:
+        """What names each prediction: ``sample_id, unit_id, start, duration, split`` of ``evaluate_windows``."""
+        names = self.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]]
+        return names.astype({"unit_id": "str"})
 
     def sequential(self, windows: pd.DataFrame, rank: int = 0, world: int = 1) -> DataLoader[Any]:
         """Windows in their order; a rank takes every ``world``-th, none twice."""

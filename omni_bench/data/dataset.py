@@ -20,9 +20,9 @@ from omni_bench.data.store import count_read, map_signal
 class _Column:
     """Values of which few are distinct, so that many windows travel to a worker process in few bytes."""
 
-    def __init__(self, values: np.ndarray, kind: Callable[[Any], Any] | None = None) -> None:
-        distinct, codes = np.unique(values, return_inverse=True)
-        self.distinct = distinct if kind is None else np.array([kind(value) for value in distinct], object)
+    def __init__(self, values: np.ndarray | pd.Series, kind: Callable[[Any], Any] | None = None) -> None:
+        codes, distinct = pd.factorize(values, use_na_sentinel=False)
+        self.distinct = np.asarray(distinct) if kind is None else np.array([kind(value) for value in distinct], object)
         self.codes = codes.astype(np.min_scalar_type(len(self.distinct)))
 
     def __getitem__(self, rows: Sequence[int]) -> np.ndarray:
@@ -48,7 +48,7 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
 
     def __init__(self, windows: pd.DataFrame, n_times: int, corruption: Corruption | None = None) -> None:
         # a Path is made once: making and hashing one takes as long as reading a window
-        self._path = _Column(windows["path"].to_numpy(str), Path)
+        self._path = _Column(windows["path"], Path)
         self._row = _Column(windows["row"].to_numpy("int64"))
         self._first = _Column(windows["first"].to_numpy("int64"))
         self._label = _Column(windows["label"].astype("Float64").to_numpy("float32", na_value=np.nan))

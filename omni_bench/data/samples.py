@@ -16,6 +16,8 @@ from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 
 PATIENT_COLUMNS = ["subject", "person", "source", "outcome"]
+REPEATED = ["unit_id", "subject", "person", "source", "recording", "use"]
+"""Columns of windows that hold the same few strings over and over: kept as categories, since windows may be millions."""
 
 
 def window_starts(duration: float, window_s: float, stride_s: float, edge_s: float = 0.0) -> np.ndarray:
@@ -23,6 +25,11 @@ def window_starts(duration: float, window_s: float, stride_s: float, edge_s: flo
     room = duration - 2 * edge_s - window_s
     # a millionth of a second forgives durations that are not exact in binary
     return edge_s + stride_s * np.arange(int(np.floor(room / stride_s + 1e-6)) + 1) if room >= -1e-6 else np.empty(0)
+
+
+def with_split(windows: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
+    """Windows with the ``split`` of their unit."""
+    return windows.assign(split=windows["unit_id"].map(units.set_index("unit_id")["split"]))
 
 
 def channel_units(
@@ -77,17 +84,16 @@ def channel_windows(
             f"task.window_s={window_s:g} and {edge_s:g} s at both ends; set a shorter task.window_s"
         )
     rows = {name: {channel: i for i, channel in enumerate(file.ch_names)} for name, file in stored.items()}
+    columns = ["unit_id", "subject", "person", "source", "recording"]
+    repeated = units[[*columns, "label"]].astype(dict.fromkeys(columns, "category"))
+    repeated["row"] = [rows[r][c] for r, c in zip(units["recording"], units["raw_name"], strict=True)]
     tables = []
     for use, step in (("train", stride_s), ("evaluate", window_s)):
         starts = {name: window_starts(file.duration, window_s, step, edge_s) for name, file in stored.items()}
         counts = units["recording"].map({name: len(s) for name, s in starts.items()}).to_numpy()
-        table = units.loc[
-            units.index.repeat(counts), ["unit_id", "subject", "person", "source", "recording", "raw_name", "label"]
-        ]
-        table = table.assign(use=use, start=np.concatenate([starts[name] for name in units["recording"]]))
-        tables.append(table)
+        table = repeated.loc[units.index.repeat(counts)]
+        tables.append(table.assign(use=use, start=np.concatenate([starts[name] for name in units["recording"]])))
     windows = pd.concat(tables, ignore_index=True)
-    windows["row"] = [rows[r][c] for r, c in zip(windows["recording"], windows.pop("raw_name"), strict=True)]
     windows["duration"] = window_s
-    windows.insert(0, "sample_id", windows["unit_id"] + "@" + windows["start"].map("{:.3f}".format))
+    windows.insert(0, "sample_id", windows["unit_id"].astype("str") + "@" + windows["start"].map("{:.3f}".format))
     return units.drop(columns=["raw_name", "type"]), windows

@@ -57,7 +57,7 @@ class BandPower(nn.Module):
 
 
 def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFrame:
-    """Fit on the training windows, predict the evaluation windows.
+    """Fit on as many training windows of a unit as an epoch draws, predict the evaluation windows.
 
     Returns
     -------
@@ -69,10 +69,10 @@ def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFr
 
     model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000))
     evaluate = data.evaluate_windows
-    train = data.train_windows
+    train = data.epoch_windows
     model.fit(_features(train, data), train["label"].to_numpy("int64"))
     columns = pd.DataFrame(model.predict_proba(_features(evaluate, data)), columns=[f"prob_{name}" for name in classes])
-    return pd.concat([evaluate[["sample_id", "unit_id", "start", "duration", "split"]], columns], axis=1)
+    return pd.concat([data.predicted, columns], axis=1)
 
 
 def _features(windows: pd.DataFrame, data: WindowDataModule) -> NDArray[np.float64]:

@@ -67,7 +67,7 @@ class ClassicalLearner:
         """Class probabilities of every evaluation window, in the order of ``data.evaluate_windows``."""
         features, _, positions = self._features(data.predict_dataloader())
         columns = pd.DataFrame(self.model.predict_proba(features), columns=[f"prob_{name}" for name in self.classes])
-        windows = data.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]].iloc[positions]
+        windows = data.predicted.iloc[positions]
         return pd.concat([windows.reset_index(drop=True), columns], axis=1)
 
     @torch.no_grad()

@@ -169,7 +169,7 @@ class LightningLearner:
         positions = np.concatenate([i.numpy() for i, _ in batches])
         order = positions.argsort()
         columns = pd.DataFrame(np.concatenate([p.numpy() for _, p in batches])[order], columns=self.columns)
-        windows = data.evaluate_windows[["sample_id", "unit_id", "start", "duration", "split"]].iloc[positions[order]]
+        windows = data.predicted.iloc[positions[order]]
         return pd.concat([windows.reset_index(drop=True), columns], axis=1)
 
 

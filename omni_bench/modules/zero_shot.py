@@ -62,7 +62,7 @@ class ZeroShot:
         nearest = similarity.masked_fill(torch.from_numpy(own), -torch.inf).argmax(1).numpy()
         labels = self.gallery["label"].to_numpy("int64")[nearest]
         columns = pd.DataFrame(np.eye(len(self.classes))[labels], columns=[f"prob_{name}" for name in self.classes])
-        return pd.concat([windows[["sample_id", "unit_id", "start", "duration", "split"]], columns], axis=1)
+        return pd.concat([data.predicted, columns], axis=1)
 
     def _directions(self, data: WindowDataModule, windows: pd.DataFrame) -> Tensor:
         """Embeddings ``(len(windows), d)`` of length 1."""

@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from omni_bench.data.dataset import WindowDataset
+from omni_bench.data.samples import with_split
 from omni_bench.run_split import split_of
 from omni_bench.steps import data_of, open_data, samples_of
 
@@ -35,7 +36,7 @@ def windows_of(cfg: DictConfig, split: bool = True) -> Windows:
     cohort, stored = open_data(cfg)
     units, windows = samples_of(cfg, cohort, stored)
     units["split"] = split_of(cfg, units, cohort.patients) if split else "test"
-    windows = windows.merge(units[["unit_id", "split"]], on="unit_id")
+    windows = with_split(windows, units)
     data = data_of(cfg, windows, stored)
     table = windows[windows["use"] == "evaluate"].reset_index(drop=True)
     first = (table["start"] * data.sfreq).round().astype("int64")

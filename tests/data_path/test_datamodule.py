@@ -220,6 +220,12 @@ def test_windows_per_unit_caps_an_epoch(table: pd.DataFrame) -> None:
     assert data.epoch_size == 3 * 5
     drawn = Counter(i for *_, batch in data.train_dataloader() for i in batch.tolist())
     assert sum(drawn.values()) == 15
+    some = data.epoch_windows
+    assert some["unit_id"].value_counts().tolist() == [5, 5, 5]
+    assert some.index.is_monotonic_increasing
+    pd.testing.assert_frame_equal(some, data.train_windows.loc[some.index])
+    assert not some.index.equals(module(table, windows_per_unit=5, seed=1).epoch_windows.index)
+    assert len(module(table).epoch_windows) == 3 * 49
 
 
 def test_all_channels_at_once(table: pd.DataFrame) -> None:

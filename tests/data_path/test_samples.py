@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omni_bench.data.cohort import Cohort
-from omni_bench.data.samples import channel_windows, window_starts
+from omni_bench.data.samples import channel_windows, window_starts, with_split
 from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 
@@ -114,6 +114,25 @@ def test_channel_windows_by_hand() -> None:
     assert evaluate["sample_id"].is_unique
     assert (windows["duration"] == 10).all()
     assert set(zip(windows["subject"], windows["person"], strict=True)) == {("s1", "p1"), ("s2", "p2")}
+
+
+def test_a_window_costs_little_beside_its_name() -> None:
+    files = {name: stored(["A1-Ref", "B1-Ref"], 4000) for name in ("r1", "r2", "r3")}
+    _, windows = channel_windows(cohort(), files, window_s=1, stride_s=1, edge_s=0, label=label)
+    assert len(windows) == 2 * 3 * 2 * 4000
+    # nine columns: 8 bytes a number, a byte or four of a category each, 9 of the label
+    assert windows.drop(columns="sample_id").memory_usage(deep=True, index=False).sum() < 60 * len(windows)
+
+
+def test_windows_take_the_split_of_their_unit() -> None:
+    files = {name: stored(["A1-Ref", "B1-Ref"], 12) for name in ("r1", "r2", "r3")}
+    units, windows = channel_windows(cohort(), files, window_s=5, stride_s=5, edge_s=0, label=label)
+    units["split"] = ["train", "val", "train", None, "test", "test"]
+    found = with_split(windows.sample(frac=1, random_state=0), units)
+    for unit, split in zip(units["unit_id"], units["split"], strict=True):
+        part = found.loc[found["unit_id"] == unit, "split"]
+        assert len(part) == 4
+        assert part.isna().all() if pd.isna(split) else (part == split).all()
 
 
 def test_all_recordings_shorter_than_a_window() -> None:
