@@ -43,6 +43,7 @@ FIT, TEST, TARGET = (1, 2, 3, 4), 8, 0.25
 WINDOW_S = 60
 SECTION_S = 10
 REPEATS = 14  # of a demo recording of 64 s
+SOME_PATIENTS = 26  # every kind of them
 DATA = "dataset=demo_ieeg"
 COMMANDS = {
     "prepare": ["omni_bench.prepare", DATA, "task=region"],
@@ -147,8 +148,8 @@ def costs(options: argparse.Namespace, folder: Path) -> None:
 
 def write_cohort(root: Path, size_gb: float) -> int:
     """A demo cohort whose recordings are each repeated to a quarter of an hour, of about ``size_gb``; its patients."""
-    write_demo_ieeg(root / "one", MIN_PATIENTS)
-    mean = REPEATS * sum(path.stat().st_size for path in (root / "one").rglob("*.edf")) / MIN_PATIENTS
+    write_demo_ieeg(root / "some", SOME_PATIENTS)
+    mean = REPEATS * sum(path.stat().st_size for path in (root / "some").rglob("*.edf")) / SOME_PATIENTS
     n_patients = max(MIN_PATIENTS, round(size_gb * 1e9 / mean))
     write_demo_ieeg(root / "demo", n_patients)
     for path in (root / "demo").rglob("*.edf"):

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, get_worker_info
 
 from omni_bench.data.corruption import Corruption
-from omni_bench.data.store import count_read, map_signal
+from omni_bench.data.store import let_go, map_signal
 
 
 class _Column:
@@ -77,7 +77,7 @@ class WindowDataset(Dataset[tuple[Tensor, Tensor, int]]):
         if get_worker_info():
             x.share_memory_()  # filled where the main process reads it
         np.concatenate(windows, out=x.view(-1, self.n_times).numpy())
-        count_read(x.nbytes)
+        let_go()
         if self.corruption:
             for k in np.flatnonzero(self._corrupted[positions]).tolist():
                 x[k] = self.corruption(x[k], str(self._sample_id[positions[k]]))

@@ -21,7 +21,8 @@ from omni_bench.files import part_of
 
 FORMAT = 2
 PROBE_BYTES = 1 << 16
-KEPT_BYTES = 1 << 29
+KEPT_BYTES = 1 << 28
+STATM = Path("/proc/self/statm")
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def verify_store(path: Path) -> None:
 
 
 _maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-_read = 0
+_floor: int | None = None
 
 
 @lru_cache(maxsize=512)
@@ -180,16 +181,27 @@ def map_signal(path: Path) -> NDArray[np.float32]:
     return np.frombuffer(mapped, "<f4", math.prod(shape), offset).reshape(shape)
 
 
-def count_read(n_bytes: int) -> None:
-    """Tell that so much was read of mapped signals. Now and then their pages are let go, which reading only ever adds to.
+def let_go() -> None:
+    """Let the pages of mapped signals go if, since the last time, they have become more than ``KEPT_BYTES``; for readers to call.
 
-    They stay in the system's cache of files, so reading them again costs little; but they would count as this process's
-    memory, and batch systems end jobs by that count.
+    Reading only ever adds to them, by what was read and what the system maps around it. They stay in the system's cache of
+    files, so reading them again costs little; but they would count as this process's memory, and batch systems end jobs by
+    that count. Only Linux tells how many there are.
     """
-    global _read
-    _read += n_bytes
-    if _read > KEPT_BYTES:
-        _read = 0
-        for mapped in _maps:
-            if hasattr(mapped, "madvise"):
-                mapped.madvise(mmap.MADV_DONTNEED)
+    global _floor
+    mapped = _mapped_bytes()
+    if _floor is None:
+        _floor = mapped
+    if mapped > _floor + KEPT_BYTES:
+        for signal in _maps:
+            signal.madvise(mmap.MADV_DONTNEED)
+        _floor = _mapped_bytes()
+
+
+def _mapped_bytes() -> int:
+    """Pages of files in this process's memory, those of libraries among them; 0 where the system does not tell."""
+    try:
+        content = STATM.read_text()
+    except OSError:
+        return 0
+    return int(content.split()[2]) * mmap.PAGESIZE

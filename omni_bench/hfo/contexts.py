@@ -8,7 +8,7 @@ import pandas as pd
 
 from omni_bench.data.cohort import Cohort
 from omni_bench.data.samples import channel_units
-from omni_bench.data.store import Stored, count_read, map_signal
+from omni_bench.data.store import Stored, let_go, map_signal
 from omni_bench.datasets.omni_ieeg_events import released_detections
 from omni_bench.errors import BenchError
 from omni_bench.files import write_table
@@ -140,7 +140,7 @@ def _detected(file: Stored, ch_names: list[str], detectors: Sequence[str]) -> pd
         for row in rows
         for detector in detectors
     ]
-    count_read(signal.nbytes)
+    let_go()
     events = pd.concat(tables, ignore_index=True)[["channel", "onset", "duration", "detector"]]
     write_table(kept, events)
     return events

@@ -76,7 +76,5 @@ def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFr
 
 
 def _features(windows: pd.DataFrame, data: WindowDataModule) -> NDArray[np.float64]:
-    dataset = data.dataset(windows)
-    return np.concatenate(
-        [log_band_power(dataset[i][0].numpy(), data.sfreq).reshape(1, -1) for i in range(len(windows))]
-    )
+    batches = (x.numpy() for x, *_ in data.sequential(windows))
+    return np.concatenate([log_band_power(x, data.sfreq).reshape(len(x), -1) for x in batches])
