@@ -45,10 +45,12 @@ SECTION_S = 10
 REPEATS = 14  # of a demo recording of 64 s
 SOME_PATIENTS = 26  # every kind of them
 DATA = "dataset=demo_ieeg"
+WINDOWS = ["task.window_s=60", "task.stride_s=30"]  # as published; the demo's own are shorter
+BRIEF = ["trainer.max_epochs=1", "trainer.progress=false"]
 COMMANDS = {
     "prepare": ["omni_bench.prepare", DATA, "task=region"],
     "detect": ["omni_bench.detect", DATA],
-    "region": ["omni_bench", DATA, "task=region", "model=eegnet_1ch", "trainer.max_epochs=1", "trainer.progress=false"],
+    "region": ["omni_bench", DATA, "task=region", "model=eegnet_1ch", *WINDOWS, *BRIEF],
 }
 
 
