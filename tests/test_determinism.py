@@ -117,8 +117,8 @@ def fitted(chosen: tuple[str, ...], root: Path, stored: Path, folder: Path, *ove
     quiet = ["trainer.progress=false", "trainer.num_workers=0"]
     story = tell(api.compose_config([*chosen, *places, *quiet, *overrides]))
     learner, data = next(story)
-    for name in ("train_windows", "val_windows", "test_windows"):
-        setattr(data, name, getattr(data, name).groupby("label").head(2).reset_index(drop=True))
+    for name in ("train_windows", "evaluate_windows"):
+        setattr(data, name, getattr(data, name).groupby(["split", "label"]).head(2).reset_index(drop=True))
     learner.fit(data)
     predictions = learner.predict(data)
     story.close()

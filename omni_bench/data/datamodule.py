@@ -116,12 +116,20 @@ class WindowDataModule(L.LightningDataModule):
         )
         parts = [windows[evaluate & (windows["split"] == split)] for split in ("val", "test")]
         self.evaluate_windows = pd.concat(parts, ignore_index=True)
-        self.val_windows = self.evaluate_windows[: len(parts[0])]
-        self.test_windows = self.evaluate_windows[len(parts[0]) :].reset_index(drop=True)
         self.n_times, self.sfreq, self.ch_names, self.balanced = n_times, sfreq, ch_names, balanced
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.windows_per_unit, self.seed, self.num_workers = windows_per_unit, seed, num_workers
         self.corruption = corruption
+
+    @property
+    def val_windows(self) -> pd.DataFrame:
+        """Evaluation windows of the validation split."""
+        return self.evaluate_windows[self.evaluate_windows["split"] == "val"]
+
+    @property
+    def test_windows(self) -> pd.DataFrame:
+        """Evaluation windows of the test split."""
+        return self.evaluate_windows[self.evaluate_windows["split"] == "test"].reset_index(drop=True)
 
     @property
     def sample_shape(self) -> tuple[int, int]:

@@ -86,8 +86,7 @@ class EmbeddedDataModule(WindowDataModule):
         super(WindowDataModule, self).__init__()
         vars(self).update({name: value for name, value in vars(data).items() if name not in vars(self)})
         self.num_workers = 0
-        tables = (self.train_windows, self.val_windows, self.test_windows)
-        windows = pd.concat(tables).drop_duplicates("sample_id", ignore_index=True)
+        windows = pd.concat([self.train_windows, self.evaluate_windows]).drop_duplicates("sample_id", ignore_index=True)
         self.embeddings = embedder(data, windows, device)
         self.rows = pd.Series(range(len(windows)), index=windows["sample_id"])
 

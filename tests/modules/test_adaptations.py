@@ -57,7 +57,7 @@ def test_linear_probe_is_training_with_a_frozen_backbone(data: WindowDataModule,
 
 
 def test_regression(data: WindowDataModule, tmp_path: Path) -> None:
-    for table in (data.train_windows, data.val_windows, data.test_windows, data.evaluate_windows):
+    for table in (data.train_windows, data.evaluate_windows):
         table["label"] = table["label"].astype(float) * 3 - 1
     data.balanced = False
     torch.manual_seed(0)

@@ -93,7 +93,8 @@ def test_heads_trained_together_equal_heads_trained_alone(
 
 def test_a_head_without_validation_labels_is_refused(tmp_path: Path) -> None:
     (learner, data), *_ = learners("binary", tmp_path, "val/loss")
-    data.val_windows = data.val_windows.assign(label=pd.NA)
+    windows = data.evaluate_windows
+    data.evaluate_windows = windows.assign(label=windows["label"].mask(windows["split"] == "val"))
     learner.embedded(data)
     with pytest.raises(BenchError, match="no labelled validation windows"):
         fit_together([learner])
