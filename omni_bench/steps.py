@@ -141,7 +141,7 @@ def samples_of(cfg: DictConfig, cohort: Cohort, stored: Mapping[str, Stored]) ->
         cohort, stored, window_s=task.window_s, stride_s=task.stride_s or task.window_s, edge_s=task.edge_s
     )
     windows["path"] = windows["recording"].map({name: str(file.path) for name, file in stored.items()})
-    return units, windows.astype(dict.fromkeys([*REPEATED, "path"], "category"))
+    return units, windows.astype(dict.fromkeys([*REPEATED, "use", "path"], "category"))
 
 
 def counts_of(units: pd.DataFrame, classes: list[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 
 PATIENT_COLUMNS = ["subject", "person", "source", "outcome"]
-REPEATED = ["unit_id", "subject", "person", "source", "recording", "use"]
+REPEATED = ["unit_id", "subject", "person", "source", "recording"]
 """Columns of windows that hold the same few strings over and over: kept as categories, since windows may be millions."""
 
 
@@ -84,8 +84,7 @@ def channel_windows(
             f"task.window_s={window_s:g} and {edge_s:g} s at both ends; set a shorter task.window_s"
         )
     rows = {name: {channel: i for i, channel in enumerate(file.ch_names)} for name, file in stored.items()}
-    columns = ["unit_id", "subject", "person", "source", "recording"]
-    repeated = units[[*columns, "label"]].astype(dict.fromkeys(columns, "category"))
+    repeated = units[[*REPEATED, "label"]].astype(dict.fromkeys(REPEATED, "category"))
     repeated["row"] = [rows[r][c] for r, c in zip(units["recording"], units["raw_name"], strict=True)]
     tables = []
     for use, step in (("train", stride_s), ("evaluate", window_s)):

@@ -165,7 +165,7 @@ def verify_store(path: Path) -> None:
 
 
 _maps: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-_floor: int | None = None
+_floor = math.inf
 
 
 @lru_cache(maxsize=512)
@@ -182,7 +182,7 @@ def map_signal(path: Path) -> NDArray[np.float32]:
 
 
 def let_go() -> None:
-    """Let the pages of mapped signals go if, since the last time, they have become more than ``KEPT_BYTES``; for readers to call.
+    """Let the pages of mapped signals go if they have grown by more than ``KEPT_BYTES``; for readers to call.
 
     Reading only ever adds to them, by what was read and what the system maps around it. They stay in the system's cache of
     files, so reading them again costs little; but they would count as this process's memory, and batch systems end jobs by
@@ -190,8 +190,7 @@ def let_go() -> None:
     """
     global _floor
     mapped = _mapped_bytes()
-    if _floor is None:
-        _floor = mapped
+    _floor = min(_floor, mapped)
     if mapped > _floor + KEPT_BYTES:
         for signal in _maps:
             signal.madvise(mmap.MADV_DONTNEED)

@@ -68,10 +68,10 @@ def band_power_baseline(data: WindowDataModule, classes: list[str]) -> pd.DataFr
     from sklearn.preprocessing import StandardScaler
 
     model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000))
-    evaluate = data.evaluate_windows
     train = data.epoch_windows
     model.fit(_features(train, data), train["label"].to_numpy("int64"))
-    columns = pd.DataFrame(model.predict_proba(_features(evaluate, data)), columns=[f"prob_{name}" for name in classes])
+    probabilities = model.predict_proba(_features(data.evaluate_windows, data))
+    columns = pd.DataFrame(probabilities, columns=[f"prob_{name}" for name in classes])
     return pd.concat([data.predicted, columns], axis=1)
 
 
