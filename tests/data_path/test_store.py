@@ -27,6 +27,7 @@ from omni_bench.errors import BenchError
 from omni_bench.explain import explain
 from omni_bench.files import part_of, sweep_parts
 
+STATM = Path("/proc/self/statm")
 SIGNAL = np.random.default_rng(0).normal(0, 50, (5, 1013)).astype(np.float32)
 NAMES = ["A1", "Ä 2", "B'3", 'C"4', "POL D5-Ref"]
 
@@ -62,11 +63,11 @@ def test_mapped_read_is_what_was_written(tmp_path: Path, provenance: dict[str, s
     verify_store(path)
 
 
-@pytest.mark.skipif(not store.STATM.is_file(), reason="only Linux tells a process's pages of files")
+@pytest.mark.skipif(not STATM.is_file(), reason="only Linux tells a process's pages of files")
 @pytest.mark.parametrize("n_times", [250, 60_000])
 def test_pages_of_what_was_read_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_times: int) -> None:
     def mapped_mb() -> float:
-        return int(store.STATM.read_text().split()[2]) * mmap.PAGESIZE / 2**20
+        return int(STATM.read_text().split()[2]) * mmap.PAGESIZE / 2**20
 
     monkeypatch.setattr(store, "KEPT_BYTES", 8 << 20)
     rng = np.random.default_rng(0)
