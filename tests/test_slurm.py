@@ -19,8 +19,12 @@ TRAINING = ["trainer.max_epochs=30", "trainer.checkpoint_every=1", "trainer.prog
 LAUNCHER = ["hydra/launcher=slurm", "hydra.launcher.cpus_per_task=1", "hydra.launcher.mem_gb=2"]
 STALL_S = 300
 """Without anything new the sweep is given up; SLURM itself lets a requeued job wait until its old credential is void."""
-WAYS = (("scancel", "--signal=USR2"), ("scontrol", "requeue"))
-"""As a cluster that preempts warns, and as an administrator who needs the node."""
+WAYS = ("scancel --signal=USR2 {}.0", "scontrol requeue {}")
+"""As a cluster that preempts warns, and as an administrator who needs the node.
+
+The warning goes to the step: of a job of a waiting array ``scancel`` says that it cannot be altered now, though its
+signal has arrived, and tries again for a minute and a half.
+"""
 REASON = why_not()
 
 
@@ -94,7 +98,7 @@ def take_jobs_away(
             late = all(ended(training[seed]) and n_starts(outputs, seed) < 2 for seed in seeds)
             for seed in [seed for seed in untouched if late and not ended(training[seed])][:1]:
                 jobs = [folder.name for folder in outputs.glob(f".submitit/*_{seed}")]
-                slurm(environment, *way, max(jobs, key=lambda job: int(job.split("_")[0])))
+                slurm(environment, *way.format(max(jobs, key=lambda job: int(job.split("_")[0]))).split())
                 seeds.append(seed)
         tend(environment)
         n_files = sum(1 for _ in outputs.rglob("*"))
