@@ -290,12 +290,16 @@ def run(arguments: Sequence[str]) -> None:
             write_atomically(Path(folder) / name, page)
             print(Path(folder) / name)
         return
-    for kind in kinds or KINDS:
-        rows = datasets() if kind == "datasets" else tasks()
-        if not kinds:
-            known = {key: word for key, word in filters.items() if key in rows[0]}
-            if len(known) < len(filters):
-                continue
+    tables = {kind: datasets() if kind == "datasets" else tasks() for kind in kinds or KINDS}
+    if not kinds:
+        columns = list(dict.fromkeys(key for rows in tables.values() for key in rows[0]))
+        for key in filters:
+            if key not in columns:
+                raise BenchError(f"{key}=: no such column{near(key, columns)} (there are {', '.join(columns)})")
+        tables = {kind: rows for kind, rows in tables.items() if filters.keys() <= rows[0].keys()}
+        if not tables:
+            raise BenchError(f"{', '.join(filters)}: no table has all of these columns: name fewer")
+    for kind, rows in tables.items():
         _print(kind, chosen_rows(rows, filters), form)
 
 

@@ -90,6 +90,7 @@ def main_of(
         if n_gpus := os.environ.get("OMNI_BENCH_GPUS"):
             claim_gpu(int(n_gpus), Path(cfg.paths.cache).expanduser() / "locks")
         try:
+            config.check_values(cfg)
             command(cfg)
         except (BenchError, MissingMandatoryValue) as error:
             if HydraConfig.get().mode is not RunMode.RUN:

@@ -5,6 +5,8 @@ Nothing heavy is imported here, so `--help` and `--cfg job` stay fast.
 
 import hashlib
 import json
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 
 from omni_bench.cards import foundation_models, present_tasks
 from omni_bench.errors import BenchError
+from omni_bench.explain import near
 from omni_bench.targets import check_targets
 
 HASH_VERSION = 1
@@ -26,6 +29,23 @@ def _prose(default: Any = "") -> Any:
     if isinstance(default, dict | list):
         return field(default_factory=lambda: type(default)(default), metadata={"identity": False})
     return field(default=default, metadata={"identity": False})
+
+
+RANGES: dict[str, Callable[[float], bool]] = {
+    "positive": lambda value: 0 < value < math.inf,
+    "zero or more": lambda value: 0 <= value < math.inf,
+    "between 0 and 1": lambda value: 0 <= value <= 1,
+}
+
+
+def _number(default: Any, bounds: str, *, identity: bool = True) -> Any:
+    """A field whose value, where it has one, lies in one of `RANGES`."""
+    return field(default=default, metadata={"bounds": bounds, "identity": identity})
+
+
+def _choice(default: Any, *words: str, identity: bool = True) -> Any:
+    """A field whose value, where it has one, is one of these words."""
+    return field(default=default, metadata={"words": words, "identity": identity})
 
 
 @dataclass
@@ -48,7 +68,7 @@ class DatasetConf:
     version: str = MISSING
     content: str | None = None
     unit: str | None = None
-    line_freq: float | None = None
+    line_freq: float | None = _number(None, "positive")
     synthetic: bool = False
     preprocessed: bool = False
     protocols: list[str] = field(default_factory=list)
@@ -64,15 +84,15 @@ class PreprocessingConf:
     stored filtered at that rate or their own, whichever is lower, and stores of other rates and channels derive from it.
     """
 
-    sfreq: float | None = None
-    min_sfreq: float = 0.0
+    sfreq: float | None = _number(None, "positive")
+    min_sfreq: float = _number(0.0, "zero or more")
     notch: bool = True
-    low: float | None = None
-    high: float | None = None
+    low: float | None = _number(None, "positive")
+    high: float | None = _number(None, "positive")
     reference: str | None = None
     channels: list[str] = field(default_factory=list)
     channel_policy: str | None = None
-    base_sfreq: float | None = None
+    base_sfreq: float | None = _number(None, "positive")
 
 
 @dataclass
@@ -87,20 +107,20 @@ class TaskConf:
     kind: str = MISSING
     classes: list[str] = MISSING
     outputs: list[str] = "${task.classes}"  # type: ignore[assignment]
-    window_s: float = MISSING
-    stride_s: float | None = None
-    edge_s: float = 0.0
+    window_s: float = _number(MISSING, "positive")
+    stride_s: float | None = _number(None, "positive")
+    edge_s: float = _number(0.0, "zero or more")
     cohort: dict[str, Any] = field(default_factory=dict)
     preprocessing: PreprocessingConf = field(default_factory=PreprocessingConf)
     prepare: dict[str, Any] = field(
         default_factory=lambda: {"_target_": "omni_bench.data.prepare.prepare", "_partial_": True}
     )
     samples: dict[str, Any] = MISSING
-    windows_per_unit: int | None = None
+    windows_per_unit: int | None = _number(None, "positive")
     evaluate: dict[str, Any] = MISSING
     monitor: str = "val/macro_f1"
-    max_epochs: int = 10
-    batch_size: int = 32
+    max_epochs: int = _number(10, "positive")
+    batch_size: int = _number(32, "positive")
     baseline: dict[str, Any] | None = None
     facts: dict[str, Any] = _prose({})
 
@@ -115,14 +135,14 @@ class ModelConf:
     citation: str = _prose()
     licence: str = _prose()
     net: dict[str, Any] = MISSING
-    window_s: float | None = None
-    sfreq: float | None = None
+    window_s: float | None = _number(None, "positive")
+    sfreq: float | None = _number(None, "positive")
     channels: list[str] = field(default_factory=list)
     channel_policy: str = "intersection"
-    mad_uv: float | None = _prose(None)
+    mad_uv: float | None = _number(None, "positive", identity=False)
     weights: str = "random"
     pretrained: dict[str, Any] | None = None
-    min_matched: float = 0.9
+    min_matched: float = _number(0.9, "between 0 and 1")
     optimizer: dict[str, Any] = field(
         default_factory=lambda: {"_target_": "torch.optim.Adam", "_partial_": True, "lr": 3e-4}
     )
@@ -136,7 +156,7 @@ class ProtocolConf:
     name: str = MISSING
     title: str = _prose()
     split: dict[str, Any] = MISSING
-    group: str = "person"
+    group: str = _choice("person", "person", "unit_id")
     fallback: dict[str, Any] | None = None
     corruption: dict[str, Any] | None = None
 
@@ -155,18 +175,18 @@ class AdaptationConf:
 class TrainerConf:
     """How a run uses its machine."""
 
-    accelerator: str = _prose("cpu")
-    devices: int = _prose(1)
-    num_nodes: int = _prose(1)
-    precision: str = "32-true"
-    max_epochs: int = "${task.max_epochs}"  # type: ignore[assignment]
-    batch_size: int = "${task.batch_size}"  # type: ignore[assignment]
-    eval_batch_size: int = _prose(64)
-    gradient_clip: float | None = None
-    time_reversal: float = 0.0
-    num_workers: int = _prose(0)
-    memory_mb: int = _prose(2048)
-    checkpoint_every: int = _prose(50)
+    accelerator: str = _choice("cpu", "cpu", "gpu", identity=False)
+    devices: int = _number(1, "positive", identity=False)
+    num_nodes: int = _number(1, "positive", identity=False)
+    precision: str = _choice("32-true", "32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true")
+    max_epochs: int = _number("${task.max_epochs}", "positive")
+    batch_size: int = _number("${task.batch_size}", "positive")
+    eval_batch_size: int = _number(64, "positive", identity=False)
+    gradient_clip: float | None = _number(None, "positive")
+    time_reversal: float = _number(0.0, "between 0 and 1")
+    num_workers: int = _number(0, "zero or more", identity=False)
+    memory_mb: int = _number(2048, "positive", identity=False)
+    checkpoint_every: int = _number(50, "positive", identity=False)
     progress: bool = _prose(True)
 
 
@@ -177,7 +197,7 @@ class DetectConf:
     detectors: list[str] = field(default_factory=lambda: ["ste", "mni", "hil"])
     rule: str = "union"
     band: list[float] | None = None
-    chunk_s: float = 60.0
+    chunk_s: float = _number(60.0, "positive")
     params: dict[str, Any] = field(default_factory=dict)
 
 
@@ -203,15 +223,15 @@ class Config:
     logger: dict[str, Any] = _prose({})
     callbacks: dict[str, Any] = field(default_factory=dict)
     paths: PathsConf = field(default_factory=PathsConf, metadata={"identity": False})
-    seed: int = 0
-    split_seed: int = "${seed}"  # type: ignore[assignment]
-    compat: str | None = None
+    seed: int = _number(0, "zero or more")
+    split_seed: int = _number("${seed}", "zero or more")
+    compat: str | None = _choice(None, "paper", "reference")
     checkpoint: str | None = _prose(None)
     checkpoint_sha256: str | None = "${weights_sha256:${checkpoint}}"
-    on_error: str = "raise"
+    on_error: str = _choice("raise", "raise", "skip")
     offline: bool = _prose(False)
     reduced: bool = False
-    n_boot: int = 1000
+    n_boot: int = _number(1000, "zero or more")
     experiment: str | None = _prose(None)
     run_name: str = _prose()
     study: dict[str, Any] | None = None
@@ -244,13 +264,33 @@ def _identity(schema: Any, node: Any) -> Any:
     }
 
 
+def check_values(node: DictConfig, schema: Any = Config, above: str = "") -> None:
+    """Raise BenchError where a value is none that the schema allows; keys that `node` lacks are skipped."""
+    for f in fields(schema):
+        bounds, words = f.metadata.get("bounds"), f.metadata.get("words")
+        # nothing else is looked at: the run's name asks for this very check
+        value = node[f.name] if (bounds or words or is_dataclass(f.type)) and f.name in node else None
+        if value is None:
+            continue
+        if is_dataclass(f.type):
+            check_values(value, f.type, f"{above}{f.name}.")
+        elif words and value not in words:
+            raise BenchError(f"{above}{f.name}={value}: unknown{near(value, words)}")
+        elif bounds and not (isinstance(value, int | float) and RANGES[bounds](value)):
+            raise BenchError(f"{above}{f.name}={value}: must be a number that is {bounds}")
+
+
 def check(cfg: DictConfig) -> None:
     """Raise if the configuration says anything that the schema or a target does not know (`+key=` passes Hydra's check)."""
     plain = OmegaConf.to_container(cfg, resolve=False)
     assert isinstance(plain, dict)
     plain.pop("hydra", None)
     OmegaConf.merge(OmegaConf.structured(Config), plain)
+    check_values(cfg)
     check_targets(plain)
+    low, high = cfg.task.preprocessing.low, cfg.task.preprocessing.high
+    if low is not None and high is not None and low >= high:
+        raise BenchError(f"task.preprocessing: low={low:g} Hz must lie below high={high:g} Hz")
     if cfg.dataset.protocols and cfg.protocol.name not in cfg.dataset.protocols:
         raise BenchError(
             f"dataset={cfg.dataset.name} does not tell persons apart, protocol={cfg.protocol.name} splits by them: "

@@ -35,10 +35,14 @@ def explain(error: BaseException) -> str | None:
         if isinstance(cause, yaml.MarkedYAMLError) and cause.problem_mark:
             mark = cause.problem_mark
             return f"{mark.name}:{mark.line + 1}: not valid YAML: {cause.problem}"
+        if type(cause).__name__ == "MisconfigurationException":
+            # Lightning's; named by its name, so that nothing heavy is imported
+            return str(cause).splitlines()[0]
         if isinstance(cause, MissingConfigException):
             return _missing(cause)
         if isinstance(cause, OverrideParseException):
-            return f"{cause.override}: not valid: {str(cause).splitlines()[-1]}"
+            said = [line for line in str(cause).splitlines() if not line.startswith(("Error parsing", "See "))]
+            return f"{cause.override}: not of the form key=value: {said[0]}"
         if isinstance(cause, ConfigKeyError | ConfigAttributeError) and cause.key is not None:
             options = cause.parent_node.keys() if cause.parent_node is not None else ()
             return f"{_card(chain)}{cause.full_key or cause.key}: unknown key{near(str(cause.key), map(str, options))}"

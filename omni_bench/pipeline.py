@@ -23,6 +23,7 @@ from omni_bench.results.report import write_report
 from omni_bench.run_split import split_of
 from omni_bench.steps import (
     baseline_metrics,
+    check_accelerator,
     corruption_note,
     counts_of,
     data_of,
@@ -131,6 +132,7 @@ def _units_and_data(
 
 
 def _run(cfg: DictConfig, folder: Path, record: Record, open_data: Callable[[DictConfig], Any]) -> Story:
+    check_accelerator(cfg.trainer.accelerator)
     units, data = _units_and_data(cfg, folder, record, open_data)
     with learner_of(cfg, data, folder, record) as learner:
         if cfg.checkpoint is None:

@@ -18,6 +18,8 @@ python -m omni_bench.report cohort dataset=omni_ieeg paths.data=DIR  the same fr
 
 
 def _report(cfg: DictConfig) -> None:
+    if cfg.report is None:
+        raise BenchError("no report named: say `cohort`, or experiment=NAME for a published table (omni_ieeg/table5)")
     if cfg.report not in REPORTS:
         raise BenchError(f"report={cfg.report}: no such report{near(cfg.report, REPORTS)}")
     REPORTS[cfg.report](cfg)

@@ -61,6 +61,14 @@ def _options(cfg: DictConfig) -> dict[str, Any]:
     return {"window_s": cfg.task.window_s, "sfreq": cfg.task.preprocessing.sfreq, **named}
 
 
+def check_accelerator(accelerator: str) -> None:
+    """Raise BenchError where a GPU is asked for and torch finds none."""
+    if accelerator == "gpu" and not (torch.cuda.is_available() or torch.backends.mps.is_available()):
+        raise BenchError(
+            "trainer.accelerator=gpu: torch finds no GPU: say trainer=cpu, or install the torch that fits the driver"
+        )
+
+
 def acquire(cfg: DictConfig) -> None:
     """Put the dataset where its card says, by the card's own way: a download, or a generator.
 
@@ -181,7 +189,8 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
     Raises
     ------
     BenchError
-        Recordings are stored at different rates, or a class is absent from the training windows.
+        Recordings are stored at different rates, a class is absent from the training windows, or a label is none of the
+        task's classes.
     """
     rates = sorted({file.sfreq for file in stored.values()})
     if len(rates) > 1:
@@ -202,6 +211,11 @@ def data_of(cfg: DictConfig, windows: pd.DataFrame, stored: Mapping[str, Stored]
         balanced=cfg.task.kind != "regression",
         corruption=corruption_of(cfg, ch_names, rates[0]),
     )
+    unnamed = windows.loc[windows["label"] >= len(cfg.task.classes), "label"]
+    if cfg.task.kind != "regression" and len(unnamed):
+        raise BenchError(
+            f"task={cfg.task.name}: label {unnamed.iloc[0]:g} has no name: task.classes={list(cfg.task.classes)} names too few"
+        )
     trained = set(data.train_windows["label"])
     absent = [name for i, name in enumerate(cfg.task.classes) if i not in trained]
     if trained and absent:

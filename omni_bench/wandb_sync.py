@@ -32,6 +32,7 @@ def wandb_sync(cfg: DictConfig) -> None:
     folders = sorted(file.parent for file in Path(cfg.results).expanduser().rglob("result.json"))
     if not folders:
         raise BenchError(f"results={cfg.results}: no result.json below it: name the folder of your runs")
+    unfinished = []
     for folder in track(folders, "uploading"):
         record = read_record(folder)
         if (written := offline_runs(folder)) or (folder / "wandb").is_dir():
@@ -60,6 +61,11 @@ def wandb_sync(cfg: DictConfig) -> None:
                 ) from error
             send_result(run, folder)
             run.finish()
+        else:
+            unfinished.append(folder)
+    print(f"{len(folders) - len(unfinished)} of {len(folders)} runs are on W&B")
+    for folder in unfinished:
+        print(f"not completed, not uploaded: {folder}")
     if cfg.dashboard:
         if cfg.wandb.entity is None:
             raise BenchError("dashboard=true needs wandb.entity=<your W&B name or team>")

@@ -91,6 +91,13 @@ def test_arguments_that_do_not_exist(argument: str, message: str) -> None:
         catalog.run(["datasets", argument])
 
 
+def test_filters_that_no_table_has_are_refused() -> None:
+    with pytest.raises(BenchError, match="familly=: no such column; did you mean 'family'"):
+        catalog.run(["familly=sleep"])
+    with pytest.raises(BenchError, match="persons, chance: no table has all of these columns"):
+        catalog.run(["persons=10", "chance=0.5"])
+
+
 def test_command_imports_nothing_heavy() -> None:
     script = (
         "import sys; sys.argv = ['catalog', 'tasks', 'status=suspect']; from omni_bench import catalog; catalog.main(); "

@@ -48,6 +48,23 @@ def test_hands_are_told_apart_in_unseen_persons(workplace: list[str]) -> None:
     assert units.groupby("split")["person"].nunique().to_dict() == {"test": 1, "train": 8, "val": 1}
 
 
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.optimizer.lr=-1", "the optimizer of the model's or adaptation's card: Invalid learning rate: -1"),
+        ("task.classes=[left_hand]", r"label 1 has no name: task.classes=\['left_hand'\] names too few"),
+        pytest.param(
+            "trainer.accelerator=gpu",
+            "torch finds no GPU: say trainer=cpu",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU"),
+        ),
+    ],
+)
+def test_what_only_the_run_can_tell_is_one_clear_line(workplace: list[str], override: str, message: str) -> None:
+    with pytest.raises(BenchError, match=message):
+        run("task=demo_hands", "model=eegnet", *workplace, override)
+
+
 def test_trials_of_a_person_are_split_by_multi_subject(workplace: list[str]) -> None:
     result, folder = run("task=demo_hands", "protocol=multi_subject", *workplace)
     assert result["metrics"]["balanced_accuracy"]["value"] > 0.65

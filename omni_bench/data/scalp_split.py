@@ -185,6 +185,8 @@ def capped(units: pd.DataFrame, max_per_class: int | None, seed: int) -> pd.Seri
     """Which units are among at most ``max_per_class`` of their person and class, drawn by seed; all where it is None."""
     if max_per_class is None:
         return pd.Series(True, index=units.index)
+    if max_per_class < 1:
+        raise BenchError(f"protocol.split.max_per_class={max_per_class}, expected at least 1, or null for all")
     ordered = units.sort_values("unit_id")
     groups = ordered["person"].astype("string") + "/" + ordered["label"].astype("string").fillna("")
     return (_rank(ordered, groups, seed) < max_per_class).reindex(units.index)

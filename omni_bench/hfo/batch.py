@@ -65,8 +65,14 @@ class Settings:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise BenchError(f"detect.rule={self.rule}: no such rule{near(self.rule, RULES)}")
+        if not self.detectors:
+            raise BenchError("detect.detectors is empty: name at least one")
+        if self.band is not None and len(self.band) != 2:
+            raise BenchError(f"detect.band={list(self.band)}: give the lower and the upper edge in Hz")
         for name in self.detectors:
             parameters(name, self.params.get(name, {}))
+        for name in self.params.keys() - set(self.detectors):
+            raise BenchError(f"detect.params.{name}: not one of detect.detectors{near(name, self.detectors)}")
 
 
 @dataclass(frozen=True)

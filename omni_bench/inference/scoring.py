@@ -17,7 +17,7 @@ from omni_bench.data.store import Stored
 from omni_bench.errors import BenchError
 from omni_bench.hfo.contexts import border_margin, context_starts, stored_events
 from omni_bench.inference.trained import Trained
-from omni_bench.steps import data_of, learner_of, plain
+from omni_bench.steps import check_accelerator, data_of, learner_of, plain
 
 CHANNELS = ("omni_bench.data.samples.channel_windows",)
 EVENTS = ("omni_bench.hfo.contexts.event_contexts", "omni_bench.datasets.omni_ieeg_events.annotated_events")
@@ -82,6 +82,7 @@ def score(trained: Trained, cohort: Cohort, settings: DictConfig, folder: Path) 
     BenchError
         A recording is too short or too slow, or broken and ``on_error=raise``, or lacks channels of the model.
     """
+    check_accelerator(settings.trainer.accelerator)
     cfg = trained.config_for(
         trainer=plain(settings.trainer), paths={"cache": settings.paths.cache}, offline=settings.offline
     )

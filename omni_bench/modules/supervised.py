@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from omni_bench.errors import BenchError
 from omni_bench.modules.augment import time_reversed
 from omni_bench.modules.parameters import parameter_groups
 
@@ -97,4 +98,7 @@ class Supervised(L.LightningModule, ABC):
         return i.cpu(), self.predictions(self.net(x)).cpu()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        return self.optimizer(parameter_groups(self.net, self.head_lr))
+        try:
+            return self.optimizer(parameter_groups(self.net, self.head_lr))
+        except (TypeError, ValueError) as error:
+            raise BenchError(f"the optimizer of the model's or adaptation's card: {error}") from error

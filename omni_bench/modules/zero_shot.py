@@ -37,7 +37,7 @@ class ZeroShot:
     ) -> None:
         if kind == "regression":
             raise BenchError("adaptation=zero_shot takes the class of a neighbour, the task has none: say linear_probe")
-        self.device = torch.device("cuda" if trainer["accelerator"] in ("gpu", "cuda") else "cpu")
+        self.device = torch.device("cuda" if trainer["accelerator"] == "gpu" else "cpu")
         net.eval().requires_grad_(False)
         self.embedder, self.classes = embedder, classes
 

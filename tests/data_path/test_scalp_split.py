@@ -182,6 +182,8 @@ def test_cap_is_per_person_and_class() -> None:
     assert (counts == whole.clip(upper=40)).all()
     assert not capped(units, 40, seed=1).equals(drawn)
     assert capped(units, None, seed=0).all()
+    with pytest.raises(BenchError, match="max_per_class=0, expected at least 1"):
+        capped(units, 0, seed=0)
     split = cross_subject(units_of([100] * 5), NOBODY, seed=0)
     assert split.notna().sum() == 5 * 2 * 40
 

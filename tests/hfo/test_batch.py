@@ -1,7 +1,9 @@
 """Detection over recordings, as `python -m omni_bench.detect` does it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -107,6 +109,21 @@ def test_done_recordings_are_not_detected_again(edf: Path, tmp_path: Path) -> No
     assert job.table.stat().st_mtime_ns == written
     detect_recordings([replace(job, settings=Settings(detectors=("hil",)))], "raise")
     assert job.table.stat().st_mtime_ns != written
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"detectors": ()}, "detect.detectors is empty"),
+        ({"band": (80.0,)}, "give the lower and the upper edge"),
+        ({"params": {"set": {}}}, "detect.params.set: not one of detect.detectors; did you mean 'ste'?"),
+        ({"detectors": ("ste",), "params": {"mni": {}}}, "detect.params.mni: not one of detect.detectors"),
+        ({"params": {"ste": {"rms_thresh": 4}}}, "did you mean 'rms_thres'?"),
+    ],
+)
+def test_settings_that_would_be_ignored_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(BenchError, match=re.escape(message)):
+        Settings(**settings)
 
 
 def test_rate_too_low_for_the_band_is_refused(tmp_path: Path) -> None:
