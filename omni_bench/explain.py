@@ -13,11 +13,14 @@ from omni_bench.errors import BenchError
 
 NO_SPACE = {errno.ENOSPC: "disk full", errno.EDQUOT: "quota used up", errno.EFBIG: "limit of a file's size reached"}
 
+NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
+
 
 def near(name: str, options: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or the options where none is near, or nothing where there are none."""
+    """`; did you mean 'x'?`, or the options where none is near or holds the name, or nothing where there are none."""
     options = sorted(map(str, options))
-    if matches := difflib.get_close_matches(name, options, n=1, cutoff=0.6):
+    matches = difflib.get_close_matches(name, options, n=1, cutoff=0.6) or [part for part in options if name in part]
+    if name and matches:
         return f"; did you mean '{matches[0]}'?"
     return f"; known: {', '.join(options)}" if options else ""
 
@@ -32,6 +35,9 @@ def explain(error: BaseException) -> str | None:
         if isinstance(cause, OSError) and cause.errno in NO_SPACE:
             what = NO_SPACE[cause.errno]
             return f"{what} while writing {cause.filename or 'a file'}: free some space and repeat, finished results are kept"
+        if isinstance(cause, OSError) and cause.errno in NO_PLACE and cause.filename:
+            what = str(cause.strerror).lower()
+            return f"{cause.filename}: {what}: name another place, or see to it that it can be used"
         if isinstance(cause, yaml.MarkedYAMLError) and cause.problem_mark:
             mark = cause.problem_mark
             return f"{mark.name}:{mark.line + 1}: not valid YAML: {cause.problem}"

@@ -59,3 +59,12 @@ def test_one_clear_line(name: str, arguments: list[str], message: str, tmp_path:
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = command("prepare", "dataset=demo_eeg", "task=demo_hands", f"paths.cache={tmp_path}/file/cache")
+    assert done.returncode == 2
+    assert f"{tmp_path}/file/cache" in done.stderr
+    assert "not a directory: name another place" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,10 +1,10 @@
 """What each detector may be told: one frozen data class per detector, with its published defaults."""
 
-import difflib
 from dataclasses import dataclass, fields
 from typing import Any
 
 from omni_bench.errors import BenchError
+from omni_bench.explain import near
 
 HIGHEST_EDGE = 0.95
 """Largest upper band edge as a fraction of the Nyquist rate: above it the 0.5 Hz transition no longer fits."""
@@ -97,23 +97,15 @@ Parameters = STE | Hilbert | MNI | RMS | LineLength
 DETECTORS: dict[str, type[Parameters]] = {"ste": STE, "mni": MNI, "hil": Hilbert, "rms": RMS, "linelength": LineLength}
 
 
-def _nearest(word: str, known: list[str]) -> str:
-    match = difflib.get_close_matches(word, known, 1)
-    return f" (did you mean {match[0]!r}?)" if match else ""
-
-
 def parameters(detector: str, given: dict[str, Any]) -> Parameters:
     """Defaults of ``detector`` with the ``given`` values in place; unknown names raise `BenchError`."""
     if detector not in DETECTORS:
-        near = _nearest(detector, list(DETECTORS))
-        raise BenchError(f"detector={detector!r} is unknown; choose one of {', '.join(DETECTORS)}{near}")
+        raise BenchError(f"detector={detector!r} is unknown{near(detector, DETECTORS)}")
     kind = DETECTORS[detector]
     known = [field.name for field in fields(kind)]
     for name, value in given.items():
         if name not in known:
-            raise BenchError(
-                f"detector {detector} has no parameter {name!r}; it has {', '.join(known)}{_nearest(name, known)}"
-            )
+            raise BenchError(f"detector {detector} has no parameter {name!r}{near(name, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BenchError(f"detector {detector}: {name}={value!r} is not a number")
     return kind(**given)

@@ -96,7 +96,7 @@ def mean_intervals(values: np.ndarray, n_boot: int, seed: int) -> np.ndarray:
 
     Returns
     -------
-    `(2, n_columns)`, NaN of columns with fewer than two values.
+    `(2, n_columns)`, NaN of columns with fewer than two values, and of all with ``n_boot=0``.
     """
     known = ~np.isnan(values)
     filled = np.where(known, values, 0.0)
@@ -109,7 +109,8 @@ def mean_intervals(values: np.ndarray, n_boot: int, seed: int) -> np.ndarray:
         draw[counted == 0] = np.nan
     enough = known.sum(axis=0) > 1
     intervals = np.full((2, values.shape[1]), np.nan)
-    intervals[:, enough] = np.nanpercentile(means[:, enough], [2.5, 97.5], axis=0)
+    if n_boot:
+        intervals[:, enough] = np.nanpercentile(means[:, enough], [2.5, 97.5], axis=0)
     return intervals
 
 
