@@ -68,3 +68,12 @@ def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path}/file/cache" in done.stderr
     assert "not a directory: name another place" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_sync_says_what_was_not_uploaded(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "result.json").write_text("{")
+    done = command("wandb_sync", f"results={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "0 of 1 runs are on W&B" in done.stdout
+    assert f"not completed, not uploaded: {tmp_path / 'run'}" in done.stdout
