@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -272,7 +273,9 @@ def test_intervals_of_means() -> None:
     assert np.isnan([low[2], high[2]]).all()
     # of two windows the mean is 0, ½ or 1 with probabilities ¼, ½, ¼
     assert mean_intervals(np.array([[0.0], [1.0]]), 2000, seed=0).ravel().tolist() == [0.0, 1.0]
-    assert np.isnan(mean_intervals(values, 0, seed=0)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(mean_intervals(values, 0, seed=0)).all()
 
 
 @pytest.fixture
