@@ -19,7 +19,7 @@ from omni_bench.locate import card_root
 USAGE = """
 python -m omni_bench.catalog                                    all datasets and tasks
 python -m omni_bench.catalog tasks status=unconfirmed           those whose columns hold these words
-python -m omni_bench.catalog datasets access=open family=sleep  ...
+python -m omni_bench.catalog datasets access=open subtype=sleep ...
 python -m omni_bench.catalog datasets format=csv                table | csv | markdown
 python -m omni_bench.catalog docs=docs                          write datasets.md and taxonomy.md
 """
@@ -111,16 +111,7 @@ def _text(value: Any) -> str:
 
 
 def chosen_rows(rows: Sequence[Row], filters: Mapping[str, str]) -> list[Row]:
-    """Rows whose columns hold the words, in any case.
-
-    Raises
-    ------
-    BenchError
-        No such column.
-    """
-    for key in filters:
-        if rows and key not in rows[0]:
-            raise BenchError(f"{key}=: no such column{near(key, rows[0])} (there are {', '.join(rows[0])})")
+    """Rows whose columns hold the words, in any case."""
     return [row for row in rows if all(word.lower() in row[key].lower() for key, word in filters.items())]
 
 
@@ -281,7 +272,7 @@ def run(arguments: Sequence[str]) -> None:
     for kind in kinds:
         if kind not in KINDS:
             raise BenchError(
-                f"{kind}: expected {' or '.join(KINDS)}, or a filter such as family=sleep{near(kind, KINDS)}"
+                f"{kind}: expected {' or '.join(KINDS)}, or a filter such as subtype=sleep{near(kind, KINDS)}"
             )
     if form not in FORMATS:
         raise BenchError(f"format={form}: expected {', '.join(FORMATS)}")
@@ -291,16 +282,18 @@ def run(arguments: Sequence[str]) -> None:
             print(Path(folder) / name)
         return
     tables = {kind: datasets() if kind == "datasets" else tasks() for kind in kinds or KINDS}
-    if not kinds:
-        columns = list(dict.fromkeys(key for rows in tables.values() for key in rows[0]))
-        for key in filters:
-            if key not in columns:
-                raise BenchError(f"{key}=: no such column{near(key, columns)} (there are {', '.join(columns)})")
-        tables = {kind: rows for kind, rows in tables.items() if filters.keys() <= rows[0].keys()}
-        if not tables:
-            raise BenchError(f"{', '.join(filters)}: no table has all of these columns: name fewer")
-    for kind, rows in tables.items():
-        _print(kind, chosen_rows(rows, filters), form)
+    columns = list(dict.fromkeys(key for rows in tables.values() for key in rows[0]))
+    for key in filters:
+        if key not in columns:
+            raise BenchError(f"{key}=: no such column{near(key, columns)} (there are {', '.join(columns)})")
+    tables = {kind: rows for kind, rows in tables.items() if filters.keys() <= rows[0].keys()}
+    if not tables:
+        raise BenchError(f"{', '.join(filters)}: no table has all of these columns: name fewer")
+    found = {kind: chosen_rows(rows, filters) for kind, rows in tables.items()}
+    if not any(found.values()):
+        raise BenchError(f"{' '.join('='.join(pair) for pair in filters.items())}: no row holds these words")
+    for kind, rows in found.items():
+        _print(kind, rows, form)
 
 
 def main() -> None:

@@ -275,7 +275,7 @@ def check_values(node: DictConfig, schema: Any = Config, above: str = "") -> Non
         if is_dataclass(f.type):
             check_values(value, f.type, f"{above}{f.name}.")
         elif words and value not in words:
-            raise BenchError(f"{above}{f.name}={value}: unknown{near(value, words)}")
+            raise BenchError(f"{above}{f.name}={value}: unknown{near(str(value), words)}")
         elif bounds and not (isinstance(value, int | float) and RANGES[bounds](value)):
             raise BenchError(f"{above}{f.name}={value}: must be a number that is {bounds}")
 

@@ -17,11 +17,12 @@ NO_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR,
 
 
 def near(name: str, options: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or the options where none is near or holds the name, or nothing where there are none."""
+    """`; did you mean 'x'?`, or the options where none is near and not just one holds the name, or nothing without options."""
     options = sorted(map(str, options))
-    matches = difflib.get_close_matches(name, options, n=1, cutoff=0.6) or [part for part in options if name in part]
-    if name and matches:
+    if matches := difflib.get_close_matches(name, options, n=1, cutoff=0.6):
         return f"; did you mean '{matches[0]}'?"
+    if len(holders := [option for option in options if name in option]) == 1:
+        return f"; did you mean '{holders[0]}'?"
     return f"; known: {', '.join(options)}" if options else ""
 
 

@@ -96,6 +96,8 @@ def test_filters_that_no_table_has_are_refused() -> None:
         catalog.run(["familly=sleep"])
     with pytest.raises(BenchError, match="persons, chance: no table has all of these columns"):
         catalog.run(["persons=10", "chance=0.5"])
+    with pytest.raises(BenchError, match="family=sleep: no row holds these words"):
+        catalog.run(["family=sleep"])
 
 
 def test_command_imports_nothing_heavy() -> None:

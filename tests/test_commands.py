@@ -49,6 +49,7 @@ def test_cohort_report_counts_the_demo(demo_root: Path, tmp_path: Path) -> None:
     [
         ("report", ["cohrt"], "report=cohrt: no such report; did you mean 'cohort'?"),
         ("report", [], "no report named: say `cohort`"),
+        ("predict", ["checkpoint=x", "recording=x", "on_error=5"], "on_error=5: unknown; known: raise, skip"),
         ("predict", ["checkpoint=x", "recording=x", "n_boot=many"], "n_boot=many: must be a number"),
         ("detect", ["recording=nothing.edf"], "nothing.edf: no such recording"),
         ("detect", ["detect.rule=unoin", "recording=x"], "unoin"),

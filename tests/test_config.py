@@ -41,6 +41,7 @@ def test_command_line_beats_the_reduction() -> None:
     [
         ("model=timeconv_cn", "model=timeconv_cn: no such model; did you mean 'timeconv_cnn'?"),
         ("model=logreg", "model=logreg: no such model; did you mean 'handcrafted_logreg'?"),
+        ("model=cnn", "model=cnn: no such model; known: ast, band_power"),
         ("task.windw_s=2", "task.windw_s: unknown key; did you mean 'window_s'?"),
         ("modle=timeconv_cnn", "did you mean 'model'?"),
         ("+task.windw_s=2", "did you mean 'window_s'?"),

@@ -1,6 +1,7 @@
 """Whole runs on a small scalp cohort."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from omni_bench import api
 from omni_bench.datasets.demo_eeg import write_demo_eeg
 from omni_bench.errors import BenchError
+from omni_bench.explain import explain
 from omni_bench.locate import card_root
 from omni_bench.models.build import build
 from omni_bench.together import Together
@@ -63,6 +66,15 @@ def test_hands_are_told_apart_in_unseen_persons(workplace: list[str]) -> None:
 def test_what_only_the_run_can_tell_is_one_clear_line(workplace: list[str], override: str, message: str) -> None:
     with pytest.raises(BenchError, match=message):
         run("task=demo_hands", "model=eegnet", *workplace, override)
+
+
+def test_a_monitor_that_nothing_logs_is_explained_in_one_line(workplace: list[str]) -> None:
+    with pytest.raises(MisconfigurationException) as error:
+        run("task=demo_hands", "model=eegnet", *workplace, "trainer.max_epochs=1", "task.monitor=val/f2")
+    line = explain(error.value)
+    assert line is not None
+    assert re.search(r"val/f2.*'val/macro_f1'", line)
+    assert "\n" not in line
 
 
 def test_trials_of_a_person_are_split_by_multi_subject(workplace: list[str]) -> None:
