@@ -98,6 +98,16 @@ def test_predicts_what_the_pipeline_predicts(run: Path, demo_root: Path, tmp_pat
     assert both["prob_pathological"].to_numpy() == pytest.approx(both["prob_pathological_known"].to_numpy(), abs=1e-6)
 
 
+def test_without_resamples_the_page_promises_no_interval(run: Path, tmp_path: Path) -> None:
+    recording = write_recording(tmp_path / "p1.edf", NAMES)
+    promise = "95 % percentile interval"
+    (page,) = predict(settings(run, recording, tmp_path / "with"))
+    assert promise in page.read_text()
+    (page,) = predict(settings(run, recording, tmp_path / "without", "n_boot=0"))
+    assert promise not in page.read_text()
+    assert table(tmp_path / "without", "p1", "channels")["ci_low"].isna().all()
+
+
 def test_broken_channels_are_named_and_left_out(run: Path, tmp_path: Path) -> None:
     recording = write_recording(tmp_path / "p1.edf", NAMES, flat=["LA2"])
     with pytest.raises(BenchError, match="channel LA2: flat"):

@@ -114,7 +114,7 @@ def patient_of(
         scored.kind,
         scored.outputs,
         scale,
-        _words(scored.kind, scale),
+        _words(scored.kind, scale, n_boot),
         channels,
         means,
         scored.predictions[scored.predictions["recording"].isin(recordings["recording"])],
@@ -125,16 +125,17 @@ def patient_of(
     )
 
 
-def _words(kind: str, scale: Scale) -> str:
+def _words(kind: str, scale: Scale, n_boot: int) -> str:
+    interval = ", with the 95 % percentile interval of a bootstrap over windows" if n_boot else ""
     if kind == "all":
-        return "Mean of each output over windows, with the 95 % percentile interval of a bootstrap over windows"
+        return f"Mean of each output over windows{interval}"
     if kind == "event":
         return f"Events per minute that are likeliest {scale.positive}, with the exact Poisson 95 % interval"
     if scale.positive:
         what = f"probability of {scale.positive}"
     else:
         what = "predicted value" if scale.column else "probability of the likeliest class"
-    return f"Mean {what} over windows, with the 95 % percentile interval of a bootstrap over windows"
+    return f"Mean {what} over windows{interval}"
 
 
 def _resection(channels: pd.DataFrame, subject: str) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ def page_of(record: dict[str, Any], config: dict[str, Any], sections: list[Secti
     metrics = record["metrics"]
     counts = record["counts"]
     splits = [(name, counts[name]) for name in ("train", "val", "test") if name in counts]
-    units = {str(metric["ci_unit"]) for metric in metrics.values() if metric.get("ci_unit")}
+    units = {str(metric["ci_unit"]) for metric in metrics.values() if _interval(metric)}
     return (
         environment()
         .get_template("report.html")

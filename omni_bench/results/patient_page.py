@@ -93,7 +93,7 @@ def _ranking(folder: Path, patient: Patient) -> Section:
         shown = known.head(SHOWN)
         picture = figures.ranked(shown, "score", "ci_low", "ci_high", _label(patient), cut.value if cut else None)
         first = ", ".join(f"{row.channel} {row.score:.3f}" for row in shown.head(5).itertuples())
-        alt = f"Scores with intervals of {len(shown)} channels, the highest first: {first}"
+        alt = f"Scores of {len(shown)} channels, the highest first: {first}"
         section.pictures.append(write_picture(folder, "channels", picture, known, alt, _shown(shown, known)))
     return section
 

@@ -284,6 +284,14 @@ def test_marks(tmp_path: Path) -> None:
     assert "Not a benchmark result" in text
 
 
+def test_without_resamples_no_interval_is_promised(folder: Path, tmp_path: Path) -> None:
+    promise = "Intervals: 95 % percentile bootstrap, resampling unit: person"
+    assert promise in (folder / "report.html").read_text()
+    bare = {"auc": {"value": 0.8, "ci_low": float("nan"), "ci_high": float("nan"), "ci_unit": "person", "n": 12}}
+    page = write_report(write_run(tmp_path, record(metrics=bare)))
+    assert "percentile bootstrap" not in page.read_text()
+
+
 def test_sections_say_what_is_absent(tmp_path: Path) -> None:
     text = Page(write_report(write_run(tmp_path / "bare", record()))).text
     for why in ("no curves", "No training curves", "No example windows"):
